@@ -1,0 +1,51 @@
+"""What an encoder is: captions (and images) in, unit vectors out."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from bindlib.errors import BindlibError
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """A text tower.
+
+    ``revision`` identifies the weights (a content hash or a seed); ``context_length`` is the number of tokens the tower
+    reads, special tokens included, or ``None`` when it reads everything.
+    """
+
+    name: str
+    revision: str
+    context_length: int | None
+
+    def encode_text(self, captions: list[str]) -> np.ndarray:
+        """Unit rows, ``(n, dim)`` float32, one a caption; raises ``BindlibError`` on NaN or zero rows."""
+
+    def count_truncated(self, captions: list[str]) -> int:
+        """How many captions are longer than the context and lose their end."""
+
+
+@runtime_checkable
+class DualEncoder(TextEncoder, Protocol):
+    """A text tower and an image tower into one space."""
+
+    def encode_image(self, images: list) -> np.ndarray:
+        """Unit rows, ``(n, dim)`` float32, one a PIL image."""
+
+
+def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray:
+    """Rows of ``vectors`` ``(n, dim)`` scaled to length 1, float32.
+
+    Raises ``BindlibError`` naming the encoder and the first item whose vector is zero or not finite.
+    """
+    vectors = np.asarray(vectors, dtype=np.float64)
+    norms = np.linalg.norm(vectors, axis=-1)
+    bad = np.flatnonzero(~np.isfinite(norms) | (norms == 0))
+    if len(bad):
+        kind = "zero" if norms[bad[0]] == 0 else "not finite"
+        raise BindlibError(
+            f"{encoder} gave a vector that is {kind} for {str(items[bad[0]])[:80]!r}: "
+            "drop the item, or check the encoder's weights"
+        )
+    return (vectors / norms[:, None]).astype(np.float32)
