@@ -146,9 +146,7 @@ class World:
         Raises ``ValueError`` when the vocabulary is too small for ``k``.
         """
         if not 1 <= k <= min(len(self.objects), len(self.attributes)):
-            raise ValueError(
-                f"k must lie in 1..{min(len(self.objects), len(self.attributes))} in this world, got {k}"
-            )
+            raise ValueError(f"k must lie in 1..{min(len(self.objects), len(self.attributes))} in this world, got {k}")
         objects = rng.choice(self.objects, size=k, replace=False)
         attributes = rng.choice(self.attributes, size=k, replace=False)
         return Scene(tuple(Atom(str(o), str(a)) for o, a in zip(objects, attributes)))

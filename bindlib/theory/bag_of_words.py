@@ -1,0 +1,180 @@
+"""Bag-of-words collapse: a text map that reads only the words cannot bind them.
+
+Vectors are rows: ``(n, dim)`` float64, unit length unless said otherwise.
+"""
+
+import zlib
+from collections.abc import Callable
+from math import sqrt
+
+import numpy as np
+
+from bindlib.certificates import Certificate
+from bindlib.scenes import RED_CAR_BLUE_DOG, WORLD, Scene, caption, swap
+
+TextMap = Callable[[str], np.ndarray]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """``vectors`` ``(..., dim)`` divided by their lengths."""
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def margin(image: np.ndarray, text: np.ndarray, swapped: np.ndarray) -> np.ndarray:
+    """Binding margin ``m = <i, t(c) - t(σc)>``, shape ``(...)`` from three ``(..., dim)``; the encoder binds if positive."""
+    return np.sum(image * (text - swapped), axis=-1)
+
+
+def ceiling(text: np.ndarray, swapped: np.ndarray) -> np.ndarray:
+    """Ceiling ``d = ||t(c) - t(σc)||`` in ``[0, 2]``: the largest margin any unit image vector can have."""
+    return np.linalg.norm(text - swapped, axis=-1)
+
+
+def best_image(text: np.ndarray, swapped: np.ndarray) -> np.ndarray:
+    """The unit image vector ``(t(c) - t(σc)) / d`` that attains the ceiling.
+
+    Raises ``ValueError`` where the two captions coincide, since then every margin is zero.
+    """
+    if np.any(ceiling(text, swapped) == 0):
+        raise ValueError("the two captions have the same vector: every image has margin 0, none is best")
+    return unit(text - swapped)
+
+
+def word_vector(word: str, dim: int, seed: int) -> np.ndarray:
+    """A fixed random vector ``(dim,)`` for each word and seed."""
+    return np.random.default_rng([zlib.crc32(word.encode()), seed]).standard_normal(dim)
+
+
+def superposition(dim: int, seed: int) -> TextMap:
+    """The pairing-blind map ``normalise(Σ_w v_w)``; word order does not enter, not even through rounding."""
+    return lambda text: unit(np.sum([word_vector(w, dim, seed) for w in sorted(text.split())], axis=0))
+
+
+def multiset_hash(dim: int, seed: int) -> TextMap:
+    """The least structured pairing-blind map: an unrelated random unit vector for every word multiset."""
+    return lambda text: unit(word_vector(" ".join(sorted(text.split())), dim, seed))
+
+
+def position_weighted(dim: int, seed: int, strength: float = 0.5) -> TextMap:
+    """A map that is *not* pairing-blind: word ``j`` of the caption weighs ``1 + strength · j``."""
+
+    def encode(text: str) -> np.ndarray:
+        weighted = [(1 + strength * j) * word_vector(w, dim, seed) for j, w in enumerate(text.split())]
+        return unit(np.sum(weighted, axis=0))
+
+    return encode
+
+
+def attention_tower(
+    text: str, dim: int, seed: int, *, layers: int = 2, causal: bool = False, positions: bool = False
+) -> np.ndarray:
+    """A random transformer text tower, mean-pooled: unit vector ``(dim,)``.
+
+    Each layer is single-head self-attention and a ``tanh`` map, both residual and row-normalised, with Gaussian
+    weights fixed by ``seed``.  ``positions`` adds a random vector for each place; ``causal`` lets a word attend only to
+    itself and the words before it.
+    """
+    tokens = text.split()
+    n = len(tokens)
+    x = np.stack([word_vector(w, dim, seed) for w in tokens])
+    if positions:
+        x = x + np.stack([word_vector(f"position {j}", dim, seed) for j in range(n)])
+    rng = np.random.default_rng([seed, dim, layers])
+    hidden = np.where(np.tri(n, dtype=bool) | (not causal), 0.0, -np.inf)
+    for _ in range(layers):
+        query, key, value, mlp = rng.standard_normal((4, dim, dim)) / sqrt(dim)
+        x = unit(x)
+        scores = (x @ query) @ (x @ key).T * sqrt(dim) + hidden
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        x = x + (weights / weights.sum(axis=1, keepdims=True)) @ x @ value
+        x = x + np.tanh(x @ mlp)
+    return unit(x.mean(axis=0))
+
+
+def _draw_scene(rng: np.random.Generator) -> Scene:
+    return WORLD.draw(int(rng.integers(2, 5)), rng)
+
+
+def _pair_witness(scene: Scene, **numbers: float) -> dict:
+    return {"caption": caption(scene), "swap": caption(swap(scene)), **numbers}
+
+
+COLLAPSE = "If t(c) depends on the word multiset of c only, then m(s) = 0 for every unit image vector."
+CEILING = "|m(s)| ≤ d(s) = ||t(c) - t(σc)|| for every unit image vector, with equality at (t(c) - t(σc)) / d(s)."
+POSITION_BLIND = (
+    "A self-attention tower with no position embeddings, no causal mask and mean pooling gives word permutations the "
+    "same vector."
+)
+
+
+def certify_collapse(seed: int = 0, instances: int = 2000) -> Certificate:
+    """Random pairing-blind maps (superpositions and multiset hashes), scenes of 2 to 4 atoms, images, ``dim`` 2 to 512."""
+    rng = np.random.default_rng(seed)
+    worst, witness = 0.0, {}
+    for i in range(instances):
+        scene, dim = _draw_scene(rng), int(2 ** rng.integers(1, 10))
+        encode = (superposition, multiset_hash)[i % 2](dim, int(rng.integers(2**31)))
+        image = unit(rng.standard_normal(dim))
+        m = abs(float(margin(image, encode(caption(scene)), encode(caption(swap(scene))))))
+        if m >= worst:
+            worst, witness = m, _pair_witness(scene, margin=m, dim=dim)
+    return Certificate("thm-bag-of-words-collapse", COLLAPSE, ("t depends on the word multiset only",),
+                       instances, worst, 0.0, seed, witness)  # fmt: skip
+
+
+def mutate_collapse(seed: int = 0) -> Certificate:
+    """Without pairing-blindness: words weighted by position; the stored witness is the running example."""
+    encode = position_weighted(64, seed)
+    t, t_swap = encode(caption(RED_CAR_BLUE_DOG)), encode(caption(swap(RED_CAR_BLUE_DOG)))
+    m = float(margin(best_image(t, t_swap), t, t_swap))
+    return Certificate("thm-bag-of-words-collapse", COLLAPSE, (), 1, m, 1e-6, seed,
+                       _pair_witness(RED_CAR_BLUE_DOG, margin=m, dim=64))  # fmt: skip
+
+
+def certify_ceiling(seed: int = 0, instances: int = 5000) -> Certificate:
+    """Random unit captions, some nearly equal, and unit images, ``dim`` 2 to 512; both the bound and its attainment."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for _ in range(instances):
+        dim = int(2 ** rng.integers(1, 10))
+        t = unit(rng.standard_normal(dim))
+        t_swap = unit(t + 10 ** rng.uniform(-6, 1) * rng.standard_normal(dim))
+        image, d = unit(rng.standard_normal(dim)), float(ceiling(t, t_swap))
+        excess = abs(float(margin(image, t, t_swap))) - d
+        gap = abs(float(margin(best_image(t, t_swap), t, t_swap)) - d)
+        if max(excess, gap) > worst:
+            worst, witness = max(excess, gap), {"dim": dim, "ceiling": d}
+    return Certificate("prop-ceiling", CEILING, ("the image vector is unit",), instances, worst, 1e-12, seed, witness)
+
+
+def mutate_ceiling(seed: int = 0) -> Certificate:
+    """Without the unit length of the image vector: twice the best image has twice the ceiling as margin."""
+    rng = np.random.default_rng(seed)
+    t, t_swap = unit(rng.standard_normal((2, 64)))
+    d = float(ceiling(t, t_swap))
+    m = float(margin(2 * best_image(t, t_swap), t, t_swap))
+    return Certificate(
+        "prop-ceiling", CEILING, (), 1, m - d, 1e-12, seed, {"margin": m, "ceiling": d, "image_norm": 2.0}
+    )
+
+
+def certify_position_blind(seed: int = 0, instances: int = 500) -> Certificate:
+    """Random towers of 1 to 4 layers, ``dim`` 8 to 64, on a scene and its swap."""
+    rng = np.random.default_rng(seed)
+    worst, witness = 0.0, {}
+    for _ in range(instances):
+        scene, dim, layers = _draw_scene(rng), int(2 ** rng.integers(3, 7)), int(rng.integers(1, 5))
+        tower_seed = int(rng.integers(2**31))
+        t, t_swap = (attention_tower(caption(s), dim, tower_seed, layers=layers) for s in (scene, swap(scene)))
+        if (d := float(ceiling(t, t_swap))) >= worst:
+            worst, witness = d, _pair_witness(scene, ceiling=d, dim=dim, layers=layers)
+    return Certificate("prop-position-blind", POSITION_BLIND, ("no position embeddings", "no causal mask", "mean pooling"),
+                       instances, worst, 1e-12, seed, witness)  # fmt: skip
+
+
+def mutate_position_blind(seed: int = 0) -> Certificate:
+    """With a causal mask and still no position embeddings: the mask leaks the order."""
+    t, t_swap = (attention_tower(caption(s), 64, seed, causal=True) for s in (RED_CAR_BLUE_DOG, swap(RED_CAR_BLUE_DOG)))
+    d = float(ceiling(t, t_swap))
+    return Certificate("prop-position-blind", POSITION_BLIND, ("no position embeddings", "mean pooling"), 1, d, 1e-6, seed,
+                       _pair_witness(RED_CAR_BLUE_DOG, ceiling=d, dim=64))  # fmt: skip
