@@ -1,6 +1,6 @@
 """Certificates: what a theorem's executable check tried, and how closely the theorem held."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -31,3 +31,37 @@ class Certificate:
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON-ready values, ``holds`` included."""
         return asdict(self) | {"hypotheses": list(self.hypotheses), "witness": dict(self.witness), "holds": self.holds}
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A statement with its label in the text, its hypotheses and the tolerance of its check (in the slack's units)."""
+
+    label: str
+    statement: str
+    hypotheses: tuple[str, ...]
+    tolerance: float
+
+    def certificate(
+        self, seed: int, instances: int, worst_slack: float, witness: Mapping[str, Any], dropped: str | None = None
+    ) -> Certificate:
+        """The outcome of a check of this theorem, or of its mutant without the hypothesis ``dropped``.
+
+        Raises ``ValueError`` when the theorem has no such hypothesis.
+        """
+        if dropped is not None and dropped not in self.hypotheses:
+            raise ValueError(f"{self.label} has no hypothesis {dropped!r}")
+        kept = tuple(h for h in self.hypotheses if h != dropped)
+        return Certificate(self.label, self.statement, kept, instances, worst_slack, self.tolerance, seed, witness)
+
+
+Check = Callable[..., Certificate]  # check(seed=0) -> Certificate
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A theorem, the check that certifies it, and its mutant: the check of the theorem with one hypothesis dropped."""
+
+    theorem: Theorem
+    certify: Check
+    mutate: Check

@@ -149,7 +149,7 @@ class World:
             raise ValueError(f"k must lie in 1..{min(len(self.objects), len(self.attributes))} in this world, got {k}")
         objects = rng.choice(self.objects, size=k, replace=False)
         attributes = rng.choice(self.attributes, size=k, replace=False)
-        return Scene(tuple(Atom(str(o), str(a)) for o, a in zip(objects, attributes)))
+        return Scene(tuple(map(Atom, objects.tolist(), attributes.tolist())))
 
 
 WORLD = World(

@@ -1,8 +1,25 @@
 """A figure of the book: a chart that works with no kernel, with its text alternative and readouts."""
 
-from dataclasses import dataclass, field
+import base64
+import json
+import struct
+import textwrap
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 import altair as alt
+
+from bindlib.book import palette
+from bindlib.errors import BindlibError
+
+SPEC_MIME = "application/vnd.vegalite.v5+json"
+# Altair 6 announces v6, a type that nbformat refuses; JupyterLab draws the same spec under this one.
+
+_COMPOSITE = ("hconcat", "vconcat", "concat", "facet", "repeat")
+_FACET_CHANNELS = ("row", "column", "facet")
+_TITLE_LETTERS = 40  # what fits under a chart on a screen 390 pixels wide
+_STILL_WIDTH = 640
+_STILL_SCALE = 2
 
 
 @dataclass(frozen=True)
@@ -20,10 +37,91 @@ class Readout:
 
 @dataclass(frozen=True)
 class Figure:
-    """An Altair chart, what it shows in words (``alt``), its readouts, and the prediction to make before moving it."""
+    """An Altair chart, what it shows in words (``alt``), its readouts, and the prediction to make before moving it.
+
+    A single view or a layered chart takes the width of the page, whatever width it names, and redraws when
+    that changes; a facet or a concatenation keeps its own width and scrolls in its own box on a narrow screen.
+    ``table`` holds the rows that stand behind the picture, for a reader who cannot use it.
+
+    Raises `BindlibError` when ``alt`` is empty, when a number is not JSON (NaN, or a NumPy scalar), or when a
+    readout names a parameter the chart does not have.
+    """
 
     chart: alt.TopLevelMixin
     alt: str
     readouts: tuple[Readout, ...] = ()
     prompt: str | None = None
     table: tuple[dict, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.alt.strip():
+            raise BindlibError("a figure needs alt text: pass Figure(alt=...) saying what the picture shows")
+        try:
+            json.dumps([self._drawing, self.table], allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise BindlibError(f"a figure's data must be plain JSON ({error}): drop NaN, use None or floats") from None
+        known = {param["name"] for param in self._drawing.get("params", ())}
+        for readout in self.readouts:
+            if readout.signal not in known:
+                raise BindlibError(
+                    f"readout {readout.signal!r} is no parameter of the chart (it has {', '.join(sorted(known))}):"
+                    " add it with chart.add_params(alt.param(name=..., expr=...))"
+                )
+
+    @cached_property
+    def _drawing(self) -> dict:
+        with alt.theme.enable(palette.THEME_NAME):
+            return _wrap_titles(self.chart.to_dict())
+
+    def spec(self) -> dict:
+        """The Vega-Lite specification for the page, with what the page says about it in ``usermeta["bindlib"]``."""
+        spec = dict(self._drawing, description=self.alt)
+        if takes_page_width(spec):
+            spec |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        words = {"alt": self.alt, "prompt": self.prompt, "readouts": [asdict(r) for r in self.readouts]}
+        return spec | {"usermeta": {"bindlib": words | {"table": [dict(row) for row in self.table]}}}
+
+    def still(self) -> bytes:
+        """The picture with its controls at their first values, as PNG bytes on white: what remains without scripts."""
+        import vl_convert
+
+        spec = dict(self._drawing, background=palette.LIGHT_PAGE)
+        if takes_page_width(spec):
+            spec |= {"width": _STILL_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return vl_convert.vegalite_to_png(spec, scale=_STILL_SCALE)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        """The types a notebook stores, and their metadata: the specification, a still picture, and the alt text."""
+        still = self.still()
+        png = base64.b64encode(still).decode("ascii")
+        width, height = (pixels // _STILL_SCALE for pixels in png_size(still))
+        data = {SPEC_MIME: self.spec(), "image/png": png, "text/plain": self.alt}
+        # The page's renderer meets one type at a time, so the specification travels with its own still picture.
+        metadata = {SPEC_MIME: {"still": png, "height": height}, "image/png": {"alt": self.alt, "width": width}}
+        return data, metadata
+
+
+def takes_page_width(spec: dict) -> bool:
+    """Whether Vega-Lite can fit this specification to its container: a single view or layers, not a composition."""
+    if any(key in spec for key in _COMPOSITE):
+        return False
+    return not any(channel in spec.get("encoding", {}) for channel in _FACET_CHANNELS)
+
+
+def _wrap_titles(spec):
+    """The same specification with every long title of an x axis set on several lines, which Vega does not do itself."""
+    if isinstance(spec, list):
+        return [_wrap_titles(part) for part in spec]
+    if not isinstance(spec, dict):
+        return spec
+    wrapped = {key: _wrap_titles(part) for key, part in spec.items() if key != "data"}
+    x = wrapped.get("x")
+    if isinstance(x, dict) and isinstance(x.get("title"), str):
+        lines = textwrap.wrap(x["title"], _TITLE_LETTERS) or [""]
+        wrapped["x"] = x | {"title": lines if len(lines) > 1 else x["title"]}
+    return wrapped | {key: spec[key] for key in ("data",) if key in spec}
+
+
+def png_size(png: bytes) -> tuple[int, int]:
+    """Width and height in pixels, read from a PNG's header."""
+    return struct.unpack(">II", png[16:24])

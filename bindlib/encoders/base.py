@@ -1,5 +1,7 @@
 """What an encoder is: captions (and images) in, unit vectors out."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -49,3 +51,51 @@ def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray
             "drop the item, or check the encoder's weights"
         )
     return (vectors / norms[:, None]).astype(np.float32)
+
+
+BATCH = 64
+
+
+@dataclass(frozen=True)
+class TextTower:
+    """A ``TextEncoder`` made of functions.
+
+    ``vectors`` maps at most ``BATCH`` captions to rows ``(n, dim)`` of any length. ``lengths`` maps captions to their
+    numbers of tokens, special tokens included, before anything is cut; only needed with a ``context_length``.
+    """
+
+    name: str
+    revision: str
+    context_length: int | None
+    vectors: Callable[[list[str]], np.ndarray]
+    lengths: Callable[[list[str]], list[int]] | None = None
+
+    def encode_text(self, captions: list[str]) -> np.ndarray:
+        """Unit rows ``(n, dim)``, float32; equal captions share one row. Errors as in ``TextEncoder``."""
+        unique = list(dict.fromkeys(captions))
+        row = {caption: i for i, caption in enumerate(unique)}
+        return _encode(self.vectors, unique, self.name)[[row[caption] for caption in captions]]
+
+    def count_truncated(self, captions: list[str]) -> int:
+        """How many captions have more tokens than ``context_length``."""
+        if self.context_length is None:
+            return 0
+        return sum(n > self.context_length for n in self.lengths(list(captions)))
+
+
+@dataclass(frozen=True)
+class DualTower(TextTower):
+    """A ``DualEncoder`` made of functions; ``image_vectors`` maps at most ``BATCH`` PIL images to rows ``(n, dim)``."""
+
+    image_vectors: Callable[[list], np.ndarray] | None = None
+
+    def encode_image(self, images: list) -> np.ndarray:
+        """Unit rows ``(n, dim)``, float32. Errors as in ``DualEncoder``."""
+        return _encode(self.image_vectors, list(images), self.name)
+
+
+def _encode(vectors: Callable[[list], np.ndarray], items: list, encoder: str) -> np.ndarray:
+    if not items:
+        raise BindlibError(f"{encoder} was given nothing to encode: give it at least one item")
+    batches = [vectors(items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
+    return unit_rows(np.concatenate(batches), encoder, items)

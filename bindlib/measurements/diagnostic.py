@@ -79,7 +79,7 @@ def _interval(statistic: Callable, data: tuple[np.ndarray, ...], rng: np.random.
 
 
 def summarise(arrays: Arrays, rng: np.random.Generator) -> dict[str, Any]:
-    """Means over quartets, the binding-to-order ratio (a ratio of means, ``None`` if both vanish), and ``intervals``."""
+    """Means over quartets, the binding-to-order ratio of means (``None`` if both vanish), and ``intervals``."""
     ratio = (arrays["ceiling"], arrays["order_distance"])
     means = {name: float(values.mean()) for name, values in arrays.items()}
     intervals = {name: _interval(np.mean, (values,), rng) for name, values in arrays.items()}

@@ -9,7 +9,7 @@ from math import sqrt
 
 import numpy as np
 
-from bindlib.certificates import Certificate
+from bindlib.certificates import Certificate, Claim, Theorem
 from bindlib.scenes import RED_CAR_BLUE_DOG, WORLD, Scene, caption, swap
 
 TextMap = Callable[[str], np.ndarray]
@@ -21,7 +21,7 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def margin(image: np.ndarray, text: np.ndarray, swapped: np.ndarray) -> np.ndarray:
-    """Binding margin ``m = <i, t(c) - t(σc)>``, shape ``(...)`` from three ``(..., dim)``; the encoder binds if positive."""
+    """Binding margin ``m = <i, t(c) - t(σc)>``, ``(...)`` from three ``(..., dim)``; positive if the encoder binds."""
     return np.sum(image * (text - swapped), axis=-1)
 
 
@@ -99,16 +99,29 @@ def _pair_witness(scene: Scene, **numbers: float) -> dict:
     return {"caption": caption(scene), "swap": caption(swap(scene)), **numbers}
 
 
-COLLAPSE = "If t(c) depends on the word multiset of c only, then m(s) = 0 for every unit image vector."
-CEILING = "|m(s)| ≤ d(s) = ||t(c) - t(σc)|| for every unit image vector, with equality at (t(c) - t(σc)) / d(s)."
-POSITION_BLIND = (
-    "A self-attention tower with no position embeddings, no causal mask and mean pooling gives word permutations the "
-    "same vector."
+COLLAPSE = Theorem(
+    "thm-bag-of-words-collapse",
+    "If t(c) depends on the word multiset of c only, then m(s) = 0 for every unit image vector.",
+    ("t depends on the word multiset only",),
+    tolerance=0.0,
+)
+CEILING = Theorem(
+    "prop-ceiling",
+    "|m(s)| ≤ d(s) = ||t(c) - t(σc)|| for every unit image vector, with equality at (t(c) - t(σc)) / d(s).",
+    ("the image vector is unit",),
+    tolerance=1e-12,
+)
+POSITION_BLIND = Theorem(
+    "prop-position-blind",
+    "A self-attention tower with no position embeddings, no causal mask and a pooling that ignores order gives word "
+    "permutations the same vector.",
+    ("no position embeddings", "no causal mask", "pooling ignores order"),
+    tolerance=1e-12,
 )
 
 
 def certify_collapse(seed: int = 0, instances: int = 2000) -> Certificate:
-    """Random pairing-blind maps (superpositions and multiset hashes), scenes of 2 to 4 atoms, images, ``dim`` 2 to 512."""
+    """Random pairing-blind maps (superpositions, multiset hashes), scenes of 2 to 4 atoms, images, ``dim`` 2 to 512."""
     rng = np.random.default_rng(seed)
     worst, witness = 0.0, {}
     for i in range(instances):
@@ -118,8 +131,7 @@ def certify_collapse(seed: int = 0, instances: int = 2000) -> Certificate:
         m = abs(float(margin(image, encode(caption(scene)), encode(caption(swap(scene))))))
         if m >= worst:
             worst, witness = m, _pair_witness(scene, margin=m, dim=dim)
-    return Certificate("thm-bag-of-words-collapse", COLLAPSE, ("t depends on the word multiset only",),
-                       instances, worst, 0.0, seed, witness)  # fmt: skip
+    return COLLAPSE.certificate(seed, instances, worst, witness)
 
 
 def mutate_collapse(seed: int = 0) -> Certificate:
@@ -127,8 +139,8 @@ def mutate_collapse(seed: int = 0) -> Certificate:
     encode = position_weighted(64, seed)
     t, t_swap = encode(caption(RED_CAR_BLUE_DOG)), encode(caption(swap(RED_CAR_BLUE_DOG)))
     m = float(margin(best_image(t, t_swap), t, t_swap))
-    return Certificate("thm-bag-of-words-collapse", COLLAPSE, (), 1, m, 1e-6, seed,
-                       _pair_witness(RED_CAR_BLUE_DOG, margin=m, dim=64))  # fmt: skip
+    witness = _pair_witness(RED_CAR_BLUE_DOG, margin=m, dim=64)
+    return COLLAPSE.certificate(seed, 1, m, witness, dropped="t depends on the word multiset only")
 
 
 def certify_ceiling(seed: int = 0, instances: int = 5000) -> Certificate:
@@ -141,21 +153,19 @@ def certify_ceiling(seed: int = 0, instances: int = 5000) -> Certificate:
         t_swap = unit(t + 10 ** rng.uniform(-6, 1) * rng.standard_normal(dim))
         image, d = unit(rng.standard_normal(dim)), float(ceiling(t, t_swap))
         excess = abs(float(margin(image, t, t_swap))) - d
-        gap = abs(float(margin(best_image(t, t_swap), t, t_swap)) - d)
-        if max(excess, gap) > worst:
-            worst, witness = max(excess, gap), {"dim": dim, "ceiling": d}
-    return Certificate("prop-ceiling", CEILING, ("the image vector is unit",), instances, worst, 1e-12, seed, witness)
+        missed = abs(float(margin(best_image(t, t_swap), t, t_swap)) - d)
+        if max(excess, missed) > worst:
+            worst, witness = max(excess, missed), {"dim": dim, "ceiling": d}
+    return CEILING.certificate(seed, instances, worst, witness)
 
 
 def mutate_ceiling(seed: int = 0) -> Certificate:
     """Without the unit length of the image vector: twice the best image has twice the ceiling as margin."""
-    rng = np.random.default_rng(seed)
-    t, t_swap = unit(rng.standard_normal((2, 64)))
+    t, t_swap = unit(np.random.default_rng(seed).standard_normal((2, 64)))
     d = float(ceiling(t, t_swap))
     m = float(margin(2 * best_image(t, t_swap), t, t_swap))
-    return Certificate(
-        "prop-ceiling", CEILING, (), 1, m - d, 1e-12, seed, {"margin": m, "ceiling": d, "image_norm": 2.0}
-    )
+    witness = {"margin": m, "ceiling": d, "image_norm": 2.0}
+    return CEILING.certificate(seed, 1, m - d, witness, dropped="the image vector is unit")
 
 
 def certify_position_blind(seed: int = 0, instances: int = 500) -> Certificate:
@@ -168,13 +178,20 @@ def certify_position_blind(seed: int = 0, instances: int = 500) -> Certificate:
         t, t_swap = (attention_tower(caption(s), dim, tower_seed, layers=layers) for s in (scene, swap(scene)))
         if (d := float(ceiling(t, t_swap))) >= worst:
             worst, witness = d, _pair_witness(scene, ceiling=d, dim=dim, layers=layers)
-    return Certificate("prop-position-blind", POSITION_BLIND, ("no position embeddings", "no causal mask", "mean pooling"),
-                       instances, worst, 1e-12, seed, witness)  # fmt: skip
+    return POSITION_BLIND.certificate(seed, instances, worst, witness)
 
 
 def mutate_position_blind(seed: int = 0) -> Certificate:
     """With a causal mask and still no position embeddings: the mask leaks the order."""
-    t, t_swap = (attention_tower(caption(s), 64, seed, causal=True) for s in (RED_CAR_BLUE_DOG, swap(RED_CAR_BLUE_DOG)))
+    pair = (RED_CAR_BLUE_DOG, swap(RED_CAR_BLUE_DOG))
+    t, t_swap = (attention_tower(caption(s), 64, seed, causal=True) for s in pair)
     d = float(ceiling(t, t_swap))
-    return Certificate("prop-position-blind", POSITION_BLIND, ("no position embeddings", "mean pooling"), 1, d, 1e-6, seed,
-                       _pair_witness(RED_CAR_BLUE_DOG, ceiling=d, dim=64))  # fmt: skip
+    witness = _pair_witness(RED_CAR_BLUE_DOG, ceiling=d, dim=64)
+    return POSITION_BLIND.certificate(seed, 1, d, witness, dropped="no causal mask")
+
+
+CLAIMS = (
+    Claim(COLLAPSE, certify_collapse, mutate_collapse),
+    Claim(CEILING, certify_ceiling, mutate_ceiling),
+    Claim(POSITION_BLIND, certify_position_blind, mutate_position_blind),
+)

@@ -3,9 +3,11 @@
 Vectors are unit rows ``(..., dim)`` float64.  ``delta`` is ``1 - cosine``, in ``[0, 2]``, without units.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
-from bindlib.certificates import Certificate
+from bindlib.certificates import Certificate, Claim, Theorem
 from bindlib.theory.bag_of_words import ceiling, unit
 
 
@@ -40,7 +42,7 @@ def sharp_cap(delta: np.ndarray) -> np.ndarray:
 
 
 def smallest_delta(d: np.ndarray) -> np.ndarray:
-    """``δ* = 1 - sqrt(1 - d²/4)``: the smallest ``δ`` any unit anchor can have for captions at distance ``d`` in ``[0, 2]``."""
+    """``δ* = 1 - sqrt(1 - d²/4)``: the smallest ``δ`` of any unit anchor, for captions at distance ``d`` ≤ 2."""
     return 1 - np.sqrt(1 - np.asarray(d, dtype=np.float64) ** 2 / 4)
 
 
@@ -64,10 +66,25 @@ def saturating_captions(delta: float, dim: int, rng: np.random.Generator) -> tup
     return anchor, height * anchor + offset, height * anchor - offset
 
 
-FRONTIER = "m(s) ≤ d(s) ≤ 2 sqrt(2 δ) for unit anchor, captions and image."
-SHARP = "d(s) ≤ 2 sqrt(δ (2 - δ)) for δ ≤ 1 and d(s) ≤ 2 beyond, with equality for every δ in every dimension ≥ 2."
-MIDPOINT = "Over all unit anchors δ ≥ 1 - sqrt(1 - d²/4), attained at the midpoint, where the sharp usage is 1."
-UNIT = ("the anchor is unit", "the captions are unit")
+UNIT_ANCHOR, UNIT_CAPTIONS = "the anchor is unit", "the captions are unit"
+FRONTIER = Theorem(
+    "thm-frontier",
+    "m(s) ≤ d(s) ≤ 2 sqrt(2 δ) for unit anchor, captions and image.",
+    (UNIT_ANCHOR, UNIT_CAPTIONS),
+    tolerance=1e-12,
+)
+SHARP = Theorem(
+    "thm-sharp-frontier",
+    "d(s) ≤ 2 sqrt(δ (2 - δ)) for δ ≤ 1 and d(s) ≤ 2 beyond, with equality for every δ in every dimension ≥ 2.",
+    (UNIT_ANCHOR, UNIT_CAPTIONS),
+    tolerance=1e-12,
+)
+MIDPOINT = Theorem(
+    "prop-midpoint-anchor",
+    "Over all unit anchors δ ≥ 1 - sqrt(1 - d²/4), attained at the midpoint, where the sharp usage is 1.",
+    (UNIT_ANCHOR, UNIT_CAPTIONS, "the captions are neither equal nor antipodal"),
+    tolerance=1e-12,
+)
 
 
 def _draw_captions(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -78,8 +95,10 @@ def _draw_captions(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np
     return anchor, unit(t + noise[0]), unit(t_swap + noise[1])
 
 
-def _worst(draw_excess, instances: int, rng: np.random.Generator) -> tuple[float, dict]:
-    return max((draw_excess(rng) for _ in range(instances)), key=lambda pair: pair[0])
+def _worst(excess: Callable, instances: int, seed: int) -> tuple[float, dict]:
+    """The largest ``excess(rng) -> (slack, witness)`` over as many draws."""
+    rng = np.random.default_rng(seed)
+    return max((excess(rng) for _ in range(instances)), key=lambda pair: pair[0])
 
 
 def certify_frontier(seed: int = 0, instances: int = 5000) -> Certificate:
@@ -90,16 +109,15 @@ def certify_frontier(seed: int = 0, instances: int = 5000) -> Certificate:
         d, delta = float(ceiling(t, t_swap)), float(smoothness(t, t_swap, anchor))
         return d - float(paper_cap(delta)), {"dim": len(anchor), "delta": delta, "ceiling": d}
 
-    worst, witness = _worst(excess, instances, np.random.default_rng(seed))
-    return Certificate("thm-frontier", FRONTIER, UNIT, instances, worst, 1e-12, seed, witness)
+    return FRONTIER.certificate(seed, instances, *_worst(excess, instances, seed))
 
 
 def mutate_frontier(seed: int = 0) -> Certificate:
     """Without the unit anchor: twice as long, it is within ``δ = 0`` of two captions at 60 degrees from it."""
     anchor, t, t_swap = saturating_captions(0.5, 8, np.random.default_rng(seed))
-    d, delta = float(ceiling(t, t_swap)), float(smoothness(t, t_swap, 2 * anchor))
-    return Certificate("thm-frontier", FRONTIER, UNIT[1:], 1, d - float(paper_cap(delta)), 1e-12, seed,
-                       {"anchor_norm": 2.0, "delta": delta, "ceiling": d})  # fmt: skip
+    d, delta = float(ceiling(t, t_swap)), max(float(smoothness(t, t_swap, 2 * anchor)), 0.0)
+    witness = {"anchor_norm": 2.0, "delta": delta, "ceiling": d}
+    return FRONTIER.certificate(seed, 1, d - float(paper_cap(delta)), witness, dropped=UNIT_ANCHOR)
 
 
 def certify_sharp(seed: int = 0, instances: int = 5000) -> Certificate:
@@ -115,17 +133,15 @@ def certify_sharp(seed: int = 0, instances: int = 5000) -> Certificate:
         missed = abs(float(ceiling(t, t_swap)) ** 2 - float(sharp_cap(target)) ** 2)
         return max(over, missed), {"dim": len(anchor), "delta": delta, "ceiling": d}
 
-    worst, witness = _worst(excess, instances, np.random.default_rng(seed))
-    return Certificate("thm-sharp-frontier", SHARP, UNIT, instances, worst, 1e-12, seed, witness)
+    return SHARP.certificate(seed, instances, *_worst(excess, instances, seed))
 
 
 def mutate_sharp(seed: int = 0) -> Certificate:
-    """Without unit captions: half as long again, a saturating pair overshoots its own cap."""
-    anchor, t, t_swap = (v * s for v, s in zip(saturating_captions(0.2, 8, np.random.default_rng(seed)), (1, 1.5, 1.5)))
-    d, delta = float(ceiling(t, t_swap)), float(smoothness(t, t_swap, anchor))
-    delta = max(delta, 0.0)
-    return Certificate("thm-sharp-frontier", SHARP, UNIT[:1], 1, d**2 - float(sharp_cap(delta)) ** 2, 1e-12, seed,
-                       {"caption_norm": 1.5, "delta": delta, "ceiling": d})  # fmt: skip
+    """Without unit captions: a fifth longer, a saturating pair overshoots its own cap."""
+    anchor, t, t_swap = saturating_captions(0.2, 8, np.random.default_rng(seed))
+    d, delta = float(ceiling(1.2 * t, 1.2 * t_swap)), float(smoothness(1.2 * t, 1.2 * t_swap, anchor))
+    witness = {"caption_norm": 1.2, "delta": delta, "ceiling": d}
+    return SHARP.certificate(seed, 1, d**2 - float(sharp_cap(delta)) ** 2, witness, dropped=UNIT_CAPTIONS)
 
 
 def certify_midpoint(seed: int = 0, instances: int = 5000) -> Certificate:
@@ -139,14 +155,19 @@ def certify_midpoint(seed: int = 0, instances: int = 5000) -> Certificate:
         missed = abs(float(smallest_delta(d) - smoothness(t, t_swap, midpoint)))
         return max(below, missed), {"dim": len(anchor), "ceiling": d}
 
-    worst, witness = _worst(excess, instances, np.random.default_rng(seed))
-    return Certificate("prop-midpoint-anchor", MIDPOINT, (*UNIT, "t(c) and t(σc) are not antipodal"), instances, worst,
-                       1e-12, seed, witness)  # fmt: skip
+    return MIDPOINT.certificate(seed, instances, *_worst(excess, instances, seed))
 
 
 def mutate_midpoint(seed: int = 0) -> Certificate:
     """Without the unit anchor: the midpoint stretched to twice the length has a smaller, even negative, ``δ``."""
     _, t, t_swap = saturating_captions(0.2, 8, np.random.default_rng(seed))
     d, delta = float(ceiling(t, t_swap)), float(smoothness(t, t_swap, 2 * unit(t + t_swap)))
-    return Certificate("prop-midpoint-anchor", MIDPOINT, UNIT[1:], 1, float(smallest_delta(d)) - delta, 1e-12, seed,
-                       {"anchor_norm": 2.0, "delta": delta, "ceiling": d})  # fmt: skip
+    witness = {"anchor_norm": 2.0, "delta": delta, "ceiling": d}
+    return MIDPOINT.certificate(seed, 1, float(smallest_delta(d)) - delta, witness, dropped=UNIT_ANCHOR)
+
+
+CLAIMS = (
+    Claim(FRONTIER, certify_frontier, mutate_frontier),
+    Claim(SHARP, certify_sharp, mutate_sharp),
+    Claim(MIDPOINT, certify_midpoint, mutate_midpoint),
+)

@@ -1,0 +1,62 @@
+# Plain make (POSIX, so that macOS's and BSD's do too). `make book` and `make test` start from nothing.
+
+PYTHON ?= python3
+ARGS =
+TESTS =
+VENV = .venv
+BIN = $(VENV)/bin
+INSTALLED = $(VENV)/.installed
+
+.PHONY: help book test check lab serve hooks clean clean-all
+
+help:
+	@echo "make book       install, execute the chapters, render to _build/html (ARGS=\"--profile full\" and so on)"
+	@echo "make test       all tests, on a book that is up to date"
+	@echo "make check      lint the code and the sources of the book; no execution"
+	@echo "make lab        JupyterLab on chapters/"
+	@echo "make serve      the rendered book on http://127.0.0.1:8000"
+	@echo "make hooks      check every commit (pre-commit)"
+	@echo "make clean      remove what builds and tests made; make clean-all removes $(VENV) too"
+
+book: $(INSTALLED)
+	@start=$$(date +%s) && $(BIN)/bindlib book $(ARGS) && took=$$(( $$(date +%s) - start )) && \
+	installing=$$(cat $(VENV)/.seconds 2>/dev/null || echo 0) && rm -f $(VENV)/.seconds && \
+	echo "install $$installing s + book $$took s = $$(( installing + took )) s"
+
+test: check book
+	@browser=$$(sh .ci/chromium) && CHROMIUM="$$browser" $(BIN)/python -m pytest $(TESTS)
+
+check: $(INSTALLED)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/bindlib check
+
+lab: $(INSTALLED)
+	@$(BIN)/jupyter lab chapters
+
+serve:
+	@test -f _build/html/index.html || { echo "there is no book yet: run make book"; exit 1; }
+	@echo "http://127.0.0.1:8000 (Ctrl-C stops)"
+	@$(PYTHON) -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+hooks: $(INSTALLED)
+	@$(BIN)/pre-commit install
+
+$(INSTALLED): requirements.txt constraints.txt pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "$(PYTHON) not found: install Python 3.11 or later, or say where it is (make PYTHON=...)"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is $$($(PYTHON) -V 2>&1), and 3.11 or later is needed: make PYTHON=python3.12, say"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
+	@echo "installing into $(VENV) (a few minutes, about 7 GB)"
+	@start=$$(date +%s) && $(PYTHON) -m venv $(VENV) && \
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e . && \
+	echo $$(( $$(date +%s) - start )) > $(VENV)/.seconds && touch $(INSTALLED)
+
+clean:
+	rm -rf _build .pytest_cache .ruff_cache .hypothesis
+	find bindlib tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-all: clean
+	rm -rf $(VENV) bindlib.egg-info

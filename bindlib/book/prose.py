@@ -1,0 +1,116 @@
+"""Computed prose: ``{eval}`expression` `` in a Markdown cell shows a value of the notebook's own run.
+
+JupyterLab renders the role live.  For the built page every expression is evaluated by a hidden cell just before the
+Markdown cell that holds it, and its ``str()`` takes the place of the role.
+"""
+
+import re
+from copy import deepcopy
+
+from bindlib.book import markdown
+from bindlib.book.notebook import Cell, Notebook, numbered, source
+
+MIME = "application/vnd.bindlib.prose+json"
+ORIGIN = "bindlib"  # the metadata key that says which committed cell a cell of the run stands for
+UNKNOWN = "…"
+
+_RECORD = "__import__('bindlib.book.prose', fromlist=['record']).record(globals(), {!r})"
+_LINE_OPENING = re.compile(r"(?:[\s>*+:-]|\d+[.)]\s)*")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>&$|~#^@])")
+
+
+def roles(text: str) -> list[markdown.Span]:
+    """The ``{eval}`` roles of a Markdown text; those in code, maths or raw HTML are none."""
+    return [span for span in markdown.spans(text) if span.kind == "eval"]
+
+
+def substitute(text: str, values: list[str]) -> str:
+    """``text`` with its roles replaced by ``values``, in order, escaped to show as they are."""
+    for span, value in reversed(list(zip(roles(text), values, strict=True))):
+        line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+        text = text[: span.start] + escape(value, opens_line=bool(_LINE_OPENING.fullmatch(line))) + text[span.end :]
+    return text
+
+
+def escape(value: str, opens_line: bool = False) -> str:
+    """Markdown that shows ``value`` on one line, also where a digit or sign would open a list or a heading."""
+    value = " ".join(value.split())
+    opener = value[:1] if opens_line and value[:1].isascii() and not value[:1].isalpha() else ""
+    return (f"&#{ord(opener)};" if opener else "") + _SPECIAL.sub(r"\\\1", value[len(opener) :])
+
+
+def instrument(notebook: Notebook) -> Notebook:
+    """A copy to execute: every cell knows its number, and hidden cells evaluate the roles of the cell after them."""
+    notebook = deepcopy(notebook)
+    cells = []
+    for number, cell in numbered(notebook):
+        if cell["cell_type"] == "markdown" and (found := roles(source(cell))):
+            cells.append(_recorder(notebook, number, [" ".join(role.text.split("\n")) for role in found]))
+        cell.setdefault("metadata", {})[ORIGIN] = {"cell": number}
+        cells.append(cell)
+    notebook["cells"] = cells
+    return notebook
+
+
+def settle(executed: Notebook) -> Notebook:
+    """A copy of the executed notebook with the committed cells only, values in place of roles, and fresh counts."""
+    notebook = deepcopy(executed)
+    cells, values, count = [], [], 0
+    for cell in notebook["cells"]:
+        origin = cell.get("metadata", {}).pop(ORIGIN, None)
+        if origin is None:
+            continue  # papermill's own cell
+        if origin.get("recorder"):
+            values = [output["data"][MIME]["value"] for output in cell["outputs"] if MIME in output.get("data", {})]
+            continue
+        if cell["cell_type"] == "markdown" and values:
+            cell["source"], values = substitute(source(cell), values), []
+        if cell["cell_type"] == "code":
+            count = _renumber(cell, count + 1)
+        cells.append(cell)
+    notebook["cells"] = cells
+    return notebook
+
+
+def unknown(notebook: Notebook) -> Notebook:
+    """A copy of a notebook that was not executed, with an ellipsis in place of every role."""
+    notebook = deepcopy(notebook)
+    for _, cell in numbered(notebook, "markdown"):
+        text = source(cell)
+        cell["source"] = substitute(text, [UNKNOWN] * len(roles(text)))
+    return notebook
+
+
+def record(namespace: dict, expression: str) -> None:
+    """Evaluate one expression in the kernel and put its ``str()`` among the cell's outputs.
+
+    Raises ``RuntimeError`` with the expression when it cannot be evaluated.
+    """
+    from IPython.display import display
+
+    try:
+        value = str(eval(expression.strip(), namespace))
+    except Exception as error:
+        message = f"{{eval}}`{expression}` cannot be evaluated: {type(error).__name__}: {error}"
+        raise RuntimeError(message) from error
+    display({MIME: {"value": value}}, raw=True)
+
+
+def _recorder(notebook: Notebook, number: int, expressions: list[str]) -> Cell:
+    cell = {
+        "cell_type": "code",
+        "metadata": {ORIGIN: {"cell": number, "recorder": True}},
+        "source": "\n".join(_RECORD.format(expression) for expression in expressions),
+        "outputs": [],
+        "execution_count": None,
+    }
+    # The format has had cell ids since 4.5, and refuses them before.
+    return cell | ({"id": f"prose-{number}"} if notebook.get("nbformat_minor", 0) >= 5 else {})
+
+
+def _renumber(cell: Cell, count: int) -> int:
+    cell["execution_count"] = count
+    for output in cell["outputs"]:
+        if output["output_type"] == "execute_result":
+            output["execution_count"] = count
+    return count

@@ -1,0 +1,47 @@
+"""Rows as an accessible table: on the page as HTML, in a terminal as text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of rows (dicts with the same keys), or of the ``columns`` named; every text is escaped.
+
+    Numbers are shown to ``digits`` places, ``None`` as an empty cell.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    columns: tuple[str, ...] = ()
+    digits: int = 3
+
+    def _cells(self) -> tuple[list[str], list[list[str]]]:
+        columns = list(self.columns or self.rows[0])
+        return columns, [[self._show(row[column]) for column in columns] for row in self.rows]
+
+    def _show(self, value: Any) -> str:
+        if value is None:
+            return ""
+        return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
+
+    def _repr_html_(self) -> str:
+        columns, body = self._cells()
+        head = "".join(f'<th scope="col">{escape(column.replace("_", " "))}</th>' for column in columns)
+        lines = []
+        for first, *rest in body:
+            cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+            lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
+        return (
+            '<div class="bindlib-table" tabindex="0" role="region" aria-label="table of values">'
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
+        )
+
+    def __str__(self) -> str:
+        columns, body = self._cells()
+        widths = [max(map(len, column)) for column in zip(columns, *body, strict=True)]
+        lines = [columns, *body]
+        return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+    __repr__ = __str__

@@ -1,0 +1,220 @@
+"""The command line.  Standard output carries results (JSON with ``--json``, else a table); all else goes to stderr.
+
+What a command needs is imported inside it, so that ``bindlib --help`` answers at once.
+"""
+
+import json
+import math
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from typing import Annotated, Any, Literal
+
+import typer
+
+from bindlib import __version__
+from bindlib.errors import BindlibError, CheckFailed, Interrupted
+
+app = typer.Typer(
+    help="The Limits of Binding: build the book, check its claims, measure encoders.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+DEBUG = "--debug"
+
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
+Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda where torch can use it.")]
+Seed = Annotated[int, typer.Option(help="Seed of every random draw.")]
+
+
+def main() -> None:
+    """The console script: an expected failure is one line and an exit code, not a traceback."""
+    debug = DEBUG in sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
+    try:
+        app(arguments)
+    except BindlibError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"bindlib: {printable(str(error))}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+    ] = False,
+    # Taken out of the arguments by main(), so that it may stand anywhere; here for --help.
+    debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of a failure (anywhere on the line).")] = False,
+) -> None:
+    """Options before the command."""
+
+
+@app.command()
+def book(
+    profile: Annotated[Literal["ci", "full"], typer.Option(help="ci: minutes on two cores; full: every size.")] = "ci",
+    device: Device = "auto",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Chapters executed at a time: one a core, at most 4.")] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="CHAPTER", help="Execute only this chapter ...")] = None,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[CHAPTER]...", help="... and these.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Execute and render even what has not changed.")] = False,
+    seed: Seed = 0,
+    timeout: Annotated[float | None, typer.Option(min=1, help="Most seconds for a chapter, or for rendering.")] = None,
+) -> None:
+    """Execute the chapters that changed, check them, and render the book to _build/html.
+
+    With --only the other chapters are not executed: each is shown as it last ran, or without results.
+    """
+    from bindlib.book.build import build
+    from bindlib.book.cache import Parameters
+    from bindlib.book.execute import TIMEOUT_SECONDS, Runner, cores
+    from bindlib.book.layout import Book
+    from bindlib.book.progress import Terminal
+
+    with _interruptible(), Terminal() as terminal:
+        found = Book.find()
+        pages = found.select([*(only or ()), *(more or ())])
+        parameters = Parameters(profile, _resolved(device), seed)
+        runner = Runner(found, parameters, jobs or min(cores(), 4), timeout or TIMEOUT_SECONDS[profile])
+        terminal.finished(build(runner, terminal, pages, force))
+
+
+@app.command()
+def check() -> None:
+    """Check the committed sources of the book: no outputs, no typed results, short cells."""
+    from bindlib.book.checks import source_findings
+    from bindlib.book.layout import Book
+
+    findings = source_findings(Book.find())
+    if findings:
+        raise CheckFailed("\n".join(["the sources of the book have faults:", *map(str, findings)]))
+    _say("the sources of the book are in order")
+
+
+@app.command()
+def claims(
+    as_json: Json = False,
+    mutants: Annotated[bool, typer.Option("--mutants", help="Also run each claim's mutant, which must fail.")] = False,
+) -> None:
+    """Run every claim of the book; exit with 1 if one fails, or if a mutant holds."""
+    from bindlib.book.claims import run
+
+    with redirect_stdout(sys.stderr):
+        rows = run(mutants=mutants)
+    _show(rows, as_json, ("label", "chapter", "instances", "worst_slack", "tolerance", "holds"))
+    failed = [f"{row['label']} does not hold" for row in rows if not row["holds"]]
+    failed += [f"the mutant of {row['label']} holds" for row in rows if (row.get("mutant") or {}).get("holds")]
+    if failed:
+        raise CheckFailed("; ".join(failed))
+
+
+@app.command()
+def encoders(as_json: Json = False) -> None:
+    """List the encoders, and whether each can be loaded now."""
+    from bindlib.encoders.zoo import listing
+
+    with redirect_stdout(sys.stderr):
+        rows = listing()
+    _show(rows, as_json)
+
+
+@app.command()
+def measure(
+    encoder: Annotated[list[str], typer.Argument(metavar="ENCODER...", help="Names from `bindlib encoders`.")],
+    data: Annotated[str, typer.Option(metavar="quartets|FILE.json", help="Built-in quartets, or a file.")] = "quartets",
+    as_json: Json = False,
+    device: Device = "auto",
+    seed: Seed = 0,
+) -> None:
+    """Measure how far encoders tell a caption from its swap, and how much of the cap they use."""
+    from bindlib.measurements import diagnostic
+
+    with redirect_stdout(sys.stderr):
+        rows = diagnostic.measure(list(encoder), data, _resolved(device), seed)
+    _show(rows, as_json, ("encoder", "data", "n", "ceiling", "delta", "cap", "usage", "sharp_usage", "truncated"))
+
+
+def printable(text: str) -> str:
+    """``text`` with what could steer a terminal (control and bidirectional characters) spelled out."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _resolved(asked: str) -> str:
+    from bindlib.device import resolve
+
+    device = resolve(asked)
+    if asked == "cuda" and device == "cpu":
+        _say("--device cuda: torch finds no CUDA device here, so the CPU is used")
+    return device
+
+
+def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...] = ()) -> None:
+    """Print rows as JSON, or as a table of ``columns`` (default: all of the first row's)."""
+    if as_json:
+        print(json.dumps(_plain(rows), indent=2, allow_nan=False))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    shown = columns or tuple(rows[0] if rows else ())
+    for column in shown:
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*(Text(printable(_cell(row.get(column)))) for column in shown))
+    Console().print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """JSON values; JSON has no NaN and no infinity, so both become null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if hasattr(value, "item"):  # a NumPy scalar
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let every polite way of ending a command unwind it, so that it ends what it started."""
+
+    def stop(signum, frame):
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted("stopped; the pages in _build/html are as they were") from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+if __name__ == "__main__":
+    main()

