@@ -63,6 +63,7 @@ def test_without_a_browser_and_without_packages_the_fix_is_named(tmp_path):
 def test_a_browser_is_installed_where_that_is_possible(tmp_path):
     program(tmp_path / "id", "echo 0")
     program(tmp_path / "true", "")
-    add = f'case "$*" in *install*chromium*) printf "#!/bin/sh\\n" > "{tmp_path}/chromium"; {shutil.which("chmod")} +x "{tmp_path}/chromium";; esac'
-    program(tmp_path / "apt-get", add)
-    assert chromium(str(tmp_path)).stdout.strip() == str(tmp_path / "chromium")
+    browser = tmp_path / "chromium"
+    write = f"printf '#!/bin/sh' > '{browser}' && {shutil.which('chmod')} +x '{browser}'"
+    program(tmp_path / "apt-get", f'case "$*" in *install*chromium*) {write};; esac')
+    assert chromium(str(tmp_path)).stdout.strip() == str(browser)

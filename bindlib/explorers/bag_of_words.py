@@ -21,7 +21,7 @@ def pairing_ceiling(weight: float) -> float:
     return 2**0.5 * weight / ((1 - weight) ** 2 + weight**2) ** 0.5
 
 
-def figure() -> Figure:
+def chart() -> Figure:
     """Two captions and an image vector in their plane.
 
     Signals: ``weight`` (of the pairing in the code), ``image`` (degrees from the captions' common direction),
@@ -34,14 +34,14 @@ def figure() -> Figure:
         alt.param(name="ceiling", expr="sqrt(2) * weight / sqrt(pow(1 - weight, 2) + pow(weight, 2))"),
         alt.param(name="margin", expr="ceiling * sin(image * PI / 180)"),
     ]
-    chart = alt.layer(
+    drawing = alt.layer(
         unit_circle(),
         vector(half, "t(c)", BLUE),
         vector(f"-{half}", "t(σc)", VERMILION, (6, 4)),
         vector("image * PI / 180", "image", GREEN, (2, 2)),
     ).add_params(*params)
     return Figure(
-        chart.properties(height=320),
+        drawing.properties(height=320),
         alt="A unit circle seen in the plane of the two captions. The caption t(c) tilts up and its swap tilts down by "
         "the same angle; the image vector can be turned all the way round. With pairing weight 0 they coincide.",
         readouts=(
@@ -76,7 +76,7 @@ def word_order_rows(encoders: Sequence[TextEncoder], scene: Scene) -> list[dict[
 
 def word_orders(rows: Sequence[dict[str, Any]]) -> Figure:
     """Bars of ``word_order_rows``: what each encoder thinks moved when the words moved."""
-    chart = (
+    drawing = (
         alt.Chart(data(rows))
         .mark_bar()
         .encode(
@@ -89,7 +89,7 @@ def word_orders(rows: Sequence[dict[str, Any]]) -> Figure:
         .properties(height=alt.Step(13))
     )
     return Figure(
-        chart,
+        drawing,
         alt="For each encoder two bars: the distance from the caption to the same scene in the other order, and to the "
         "swap. The word average and the tower without positions have no bar at all.",
         table=tuple(rows),

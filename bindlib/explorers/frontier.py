@@ -29,7 +29,7 @@ def _params() -> list[alt.Parameter]:
     ]
 
 
-def figure(rows: Sequence[dict[str, Any]] = ()) -> Figure:
+def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
     """The frontier with a movable δ, and each measured row (``encoder, delta, ceiling``) as a point.
 
     Signals: ``delta``, ``sharp_cap``, ``paper_cap``.
@@ -62,9 +62,9 @@ def figure(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         points = alt.Chart(measured).mark_point(shape="diamond", size=90, color=GREEN, opacity=1)
         tooltip = ["encoder:N", alt.Tooltip("delta:Q", format=".3f"), alt.Tooltip("ceiling:Q", format=".3f")]
         layers.append(points.encode(x, alt.Y("ceiling:Q", scale=y_scale), tooltip=tooltip))
-    chart = alt.layer(*layers).add_params(*_params()).properties(height=320)
+    drawing = alt.layer(*layers).add_params(*_params()).properties(height=320)
     return Figure(
-        chart,
+        drawing,
         alt="Ceiling d against smoothness delta. The region below the sharp cap is shaded; the paper's cap runs just "
         "above the sharp one for small delta and exceeds 2, the largest distance there is, once delta passes one half."
         + (" Measured encoders are diamonds, all far below both caps." if rows else ""),
@@ -97,14 +97,14 @@ def geometry() -> Figure:
         .mark_rule(color=VERMILION, strokeWidth=3)
         .encode(plane_x(), plane_y(), x2="x2:Q", y2="y2:Q")
     )  # fmt: skip
-    chart = alt.layer(
+    drawing = alt.layer(
         unit_circle(), arc, chord,
         vector("PI / 2", "anchor", INK, (5, 4)),
         vector(f"PI / 2 + {tilt}", "t(c)", BLUE),
         vector(f"PI / 2 - {tilt}", "t(σc)", BLUE),
     ).add_params(*_params(), alt.param(name="angle", expr=f"{tilt} * 180 / PI"))  # fmt: skip
     return Figure(
-        chart.properties(height=320),
+        drawing.properties(height=320),
         alt="A unit circle with the anchor pointing up and the two captions tilted from it by equal angles to the left "
         "and right. The chord between their tips is the ceiling d; it grows as delta grows.",
         readouts=(_READOUTS[0], Readout("angle", "angle from the anchor, degrees", ".1f"), *_READOUTS[1:]),

@@ -38,7 +38,7 @@ def _kind_encodings() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def figure(rows: Sequence[dict[str, Any]]) -> Figure:
+def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     """The zoo against the frontier (the form of the source paper's Figure 3), with a movable ray of equal usage.
 
     Signals: ``ray`` (usage), ``below`` (rows whose usage is at most ``ray``).
@@ -89,18 +89,18 @@ def metrics(rows: Sequence[dict[str, Any]]) -> Figure:
     ]
     base = alt.Chart().encode(y=alt.Y("encoder:N", title=None, sort=[row["encoder"] for row in rows]))
     encodings = _kind_encodings() | {"tooltip": ["encoder:N", *(f"{n}:Q" for n in ("value", "low", "high"))]}
-    chart = (
+    drawing = (
         alt.layer(
             base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", color=encodings["color"]),
             base.mark_point(size=80, opacity=1).encode(x="value:Q", **encodings),
             data=data(long),
         )
         .properties(width=190, height=190)
-        .facet(column=alt.Column("metric:N", title=None))
+        .facet(column=alt.Column("metric:N", title=None, sort=list(METRICS.values())))
         .resolve_scale(x="independent")
     )
     return Figure(
-        chart,
+        drawing,
         alt="Two panels of points with 95 percent intervals, one point for each encoder. In the panel of usage the "
         "untrained towers lie among the trained encoders and above most of them. In the panel of the binding-to-order "
         "ratio the universal sentence encoder stands apart.",

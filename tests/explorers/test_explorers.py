@@ -19,12 +19,12 @@ ROWS = [
 ]  # fmt: skip
 ORDERS = [{"encoder": "toy", "other": "swap, another scene", "caption": "<b>", "distance": 0.1}]
 FIGURES = {
-    "frontier": lambda: frontier.figure(ROWS),
-    "frontier without encoders": frontier.figure,
+    "frontier": lambda: frontier.chart(ROWS),
+    "frontier without encoders": frontier.chart,
     "geometry": frontier.geometry,
-    "bag of words": bag_of_words.figure,
+    "bag of words": bag_of_words.chart,
     "word orders": lambda: bag_of_words.word_orders(ORDERS),
-    "zoo": lambda: measurements.figure(ROWS),
+    "zoo": lambda: measurements.chart(ROWS),
     "metrics": lambda: measurements.metrics(ROWS),
 }
 
