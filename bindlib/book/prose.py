@@ -12,6 +12,7 @@ from bindlib.book.notebook import Cell, Notebook, numbered, source
 
 MIME = "application/vnd.bindlib.prose+json"
 ORIGIN = "bindlib"  # the metadata key that says which committed cell a cell of the run stands for
+COMPUTED = "bindlib_computed"  # the metadata key under which a page's cell keeps its expressions and their values
 UNKNOWN = "…"
 
 _RECORD = "__import__('bindlib.book.prose', fromlist=['record']).record(globals(), {!r})"
@@ -64,12 +65,19 @@ def settle(executed: Notebook) -> Notebook:
             values = [output["data"][MIME]["value"] for output in cell["outputs"] if MIME in output.get("data", {})]
             continue
         if cell["cell_type"] == "markdown" and values:
+            expressions = [" ".join(role.text.split()) for role in roles(source(cell))]
+            cell["metadata"][COMPUTED] = [list(pair) for pair in zip(expressions, values, strict=True)]
             cell["source"], values = substitute(source(cell), values), []
         if cell["cell_type"] == "code":
             count = _renumber(cell, count + 1)
         cells.append(cell)
     notebook["cells"] = cells
     return notebook
+
+
+def computed(notebook: Notebook) -> list[tuple[str, str]]:
+    """Every computed value of a settled notebook's text, in order: pairs of expression and value."""
+    return [tuple(pair) for cell in notebook["cells"] for pair in cell.get("metadata", {}).get(COMPUTED, ())]
 
 
 def unknown(notebook: Notebook) -> Notebook:

@@ -1,0 +1,146 @@
+"""Computed numbers held against committed expectations, each with its tolerance and the reason for it.
+
+What is compared: every computed value in the text of the executed chapters, and every claim's outcome.  Numbers inside
+a value are compared one by one, the words around them exactly.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bindlib.book import cache, claims, prose
+from bindlib.book.cache import Parameters
+from bindlib.book.layout import Book
+from bindlib.errors import BindlibError
+
+FILE = "expectations.json"
+
+_NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+LAST_PLACE = "two units of the last printed place: rounding differs between libraries and devices"
+WORDS = "no number in it: must be the same"
+SLACK = "rounding noise: a bound that holds is enough"
+WITNESS = "a closed form or a stored witness: rounding only"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A computed value as text, where it comes from, and how far a number in it may move."""
+
+    source: str
+    name: str
+    value: str
+    tolerance: float
+    reason: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.source, self.name
+
+
+def computed(book: Book, parameters: Parameters) -> list[Number]:
+    """Every computed number of the executed book and of its claims, with the default tolerances.
+
+    Raises ``BindlibError`` when a chapter has not been executed, as it now stands, with these parameters.
+    """
+    found = []
+    for page in book.chapters:
+        last = cache.load(book, page, parameters)
+        if last is None or last.key != cache.key(book, page, parameters):
+            asked = f"--profile {parameters.profile} --device {parameters.device} --seed {parameters.seed}"
+            raise BindlibError(f"{page.name} has not been executed as it now stands: run bindlib book {asked} first")
+        seen: Counter[str] = Counter()
+        for expression, value in prose.computed(last.notebook):
+            seen[expression] += 1
+            name = expression if seen[expression] == 1 else f"{expression} (occurrence {seen[expression]})"
+            found.append(Number(page.name, name, value, *_default(value)))
+    return found + [number for row in claims.run(mutants=True, seed=parameters.seed) for number in _claim(row)]
+
+
+def _claim(row: dict[str, Any]) -> Iterable[Number]:
+    source, mutant = f"claim {row['label']}", row["mutant"]
+    yield Number(source, "holds", str(row["holds"]), 0.0, WORDS)
+    yield Number(source, "instances", str(row["instances"]), 0.0, "counted")
+    yield Number(source, "mutant holds", str(mutant["holds"]), 0.0, WORDS)
+    slack = mutant["worst_slack"]
+    yield Number(source, "mutant slack", f"{slack:.6g}", max(1e-6 * abs(slack), row["tolerance"]), WITNESS)
+
+
+def _default(value: str) -> tuple[float, str]:
+    places = [_last_place(match) for match in _NUMBER.findall(value)]
+    return (2 * max(places), LAST_PLACE) if places else (0.0, WORDS)
+
+
+def _last_place(number: str) -> float:
+    """The unit of the last printed digit; 0 for an integer, which is counted and not rounded."""
+    mantissa, _, exponent = number.lower().partition("e")
+    decimals = len(mantissa.partition(".")[2])
+    return 10.0 ** (int(exponent or 0) - decimals) if decimals or exponent else 0.0
+
+
+def differences(expected: Iterable[Number], found: Iterable[Number]) -> list[str]:
+    """One line for each number that is missing, new, or further from its expectation than its tolerance."""
+    before, now = ({number.key: number for number in numbers} for numbers in (expected, found))
+    lines = [f"{source}: {name}: no longer computed" for source, name in before.keys() - now.keys()]
+    lines += [f"{source}: {name}: new, {now[source, name].value}" for source, name in now.keys() - before.keys()]
+    for key in before.keys() & now.keys():
+        if problem := _drift(before[key], now[key].value):
+            lines.append(f"{key[0]}: {key[1]}: {problem}")
+    return sorted(lines)
+
+
+def _drift(expected: Number, value: str) -> str:
+    then, now = (_NUMBER.findall(text) for text in (expected.value, value))
+    if _NUMBER.split(expected.value) != _NUMBER.split(value) or len(then) != len(now):
+        return f"expected {expected.value!r}, got {value!r}"
+    moved = max((abs(_float(a) - _float(b)) for a, b in zip(then, now, strict=True)), default=0.0)
+    # The last digit of a decimal is not exact in binary: without this an allowed step can come out one ulp too long.
+    if moved <= expected.tolerance * (1 + 1e-9):
+        return ""
+    return f"expected {expected.value}, got {value}: moved by {moved:.3g}, allowed {expected.tolerance:.3g} ({expected.reason})"
+
+
+def _float(text: str) -> float:
+    return float(text.replace(",", "").replace("−", "-"))
+
+
+def load(path: Path, profile: str) -> list[Number]:
+    """The expectations of ``profile`` in the file ``path``; raises ``BindlibError`` naming what is wrong with it."""
+    rows = _read(path).get(profile)
+    if rows is None:
+        raise BindlibError(
+            f"{path} expects nothing of the profile {profile!r}: run bindlib verify --update --reason ..."
+        )
+    try:
+        return [Number(**row) for row in rows]
+    except TypeError as error:
+        raise BindlibError(f"{path} is no list of expectations ({error}): restore it from the repository") from None
+
+
+def update(path: Path, profile: str, found: list[Number], reason: str) -> None:
+    """Write ``found`` as the expectations of ``profile``; a tolerance that was set by hand stays, with its reason."""
+    content = _read(path) if path.exists() else {}
+    known = {(row["source"], row["name"]): row for row in content.get(profile, [])}
+    rows = []
+    for number in found:
+        row = asdict(number)
+        if (old := known.get(number.key)) and old["reason"] not in (LAST_PLACE, WORDS, WITNESS):
+            row |= {"tolerance": old["tolerance"], "reason": old["reason"]}
+        rows.append(row)
+    content |= {profile: rows, "reason": content.get("reason", {}) | {profile: reason}}
+    cache.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BindlibError(f"there are no expectations at {path}: run bindlib verify --update --reason ...") from None
+    except (OSError, ValueError) as error:
+        raise BindlibError(f"{path} cannot be read ({error}): restore it from the repository") from None
+    if not isinstance(content, dict):
+        raise BindlibError(f"{path} is no object of expectations: restore it from the repository")
+    return content

@@ -1,0 +1,247 @@
+"""Axioms against hypotheses: tick what to ask and what to suppose, and read whether an encoder can do it."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import inf
+from typing import Any
+
+import altair as alt
+import numpy as np
+
+from bindlib.book import claims
+from bindlib.book.figure import Figure, Readout
+from bindlib.book.palette import BLUE, GREY, INK, VERMILION
+from bindlib.explorers.drawing import data, slider
+from bindlib.scenes import World
+from bindlib.theory.axioms import AXIOMS, FiniteWorld
+from bindlib.theory.frontier import sharp_cap
+from bindlib.theory.hypotheses import Hypotheses
+from bindlib.theory.satisfy import POSITIVE, SAT, UNKNOWN, UNSAT, margin_bracket, satisfy
+
+FIVE_OBJECTS = FiniteWorld.of(World(("car", "cat", "cup", "dog", "hat"), ("blue", "red")))
+ASKED = ("content", "binding", "relation", "negation")
+DIMENSIONS = (3, 4, None)  # 2k - 1, 2k and free, for scenes of k = 2
+SUPPOSED = ("blind", "smooth", "pooled")
+DELTA = 0.125
+_COLOURS = {SAT: BLUE, UNSAT: VERMILION, UNKNOWN: GREY}
+_MARKS = {SAT: "✓", UNSAT: "✗", UNKNOWN: "?"}
+
+
+def combinations() -> Iterator[tuple[tuple[bool, ...], int | None, tuple[bool, ...]]]:
+    """Axioms asked, dimension and hypotheses supposed, in the order of the explorer's table."""
+    yield from product(product([False, True], repeat=4), DIMENSIONS, product([False, True], repeat=3))
+
+
+def chosen(names: Sequence[str], flags: Sequence[bool]) -> tuple[str, ...]:
+    """The names whose flag is set."""
+    return tuple(name for name, flag in zip(names, flags, strict=True) if flag)
+
+
+def bracket_rows(world: FiniteWorld = FIVE_OBJECTS, seed: int = 0) -> list[dict[str, Any]]:
+    """Every combination put to the solver: rows ``axioms, dim, supposed, low, high, theorem``.
+
+    Order variants share a vector in every one.  ``low`` is ``None`` without an encoder, and 2 when nothing is demanded.
+    """
+    rows = []
+    for asked, dim, supposed in combinations():
+        blind, smooth, pooled = supposed
+        hypotheses = Hypotheses(pairing_blind=blind, delta=DELTA if smooth else None, pooled=pooled)
+        names = chosen(ASKED, asked)
+        bracket = margin_bracket(world, (*names, "order"), dim, hypotheses, np.random.default_rng(seed))
+        low = None if bracket.low == -inf else float(min(bracket.low, 2))
+        rows.append(
+            {
+                "axioms": " ".join(names) or "none",
+                "dim": "any" if dim is None else str(dim),
+                "supposed": " ".join(chosen(SUPPOSED, supposed)) or "nothing",
+                "low": low,
+                "high": float(bracket.high),
+                "theorem": bracket.obstruction.theorem,
+            }
+        )
+    return [_compared(row, rows) for row in rows]
+
+
+def _compared(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The row with what its neighbours know: who meets more axioms meets fewer, and who forbids fewer forbids more."""
+    here = set(row["axioms"].split()) - {"none"}
+    same = [(set(r["axioms"].split()) - {"none"}, r) for r in rows
+            if (r["dim"], r["supposed"]) == (row["dim"], row["supposed"])]  # fmt: skip
+    lows = [r["low"] for more, r in same if here <= more and r["low"] is not None]
+    forbids = min((r for fewer, r in same if fewer <= here), key=lambda r: (r["high"], r is not row))
+    return row | {"low": max(lows, default=None), "high": forbids["high"], "theorem": forbids["theorem"]}
+
+
+def verdict_of(low: float | None, high: float, margin: float) -> str:
+    """The verdict for a required margin, as the chart computes it."""
+    if low is not None and low > POSITIVE and low >= margin:
+        return SAT
+    return UNSAT if high <= 0 or margin > high else UNKNOWN
+
+
+def _verdict(low: str, high: str) -> str:
+    """`verdict_of` as a Vega expression; a missing ``low`` is written -1."""
+    sat, unsat = f"{low} > {POSITIVE} && {low} >= margin", f"{high} <= 0 || margin > {high}"
+    return f"({sat}) ? '{SAT}' : ({unsat}) ? '{UNSAT}' : '{UNKNOWN}'"
+
+
+def _controls(rows: Sequence[dict[str, Any]]) -> list[alt.Parameter]:
+    def box(name: str, label: str, value: bool) -> alt.Parameter:
+        return alt.param(name=name, value=value, bind=alt.binding_checkbox(name=label))
+
+    asked = " + ".join(f"({name} ? {8 >> i} : 0)" for i, name in enumerate(ASKED))
+    supposed = " + ".join(f"({name} ? {4 >> i} : 0)" for i, name in enumerate(SUPPOSED))
+    names = ["any" if dim is None else str(dim) for dim in DIMENSIONS]
+    lows = [-1 if row["low"] is None else row["low"] for row in rows]
+    return [
+        *(box(name, f"ask for {name}", name in ("content", "binding")) for name in ASKED),
+        alt.param(
+            name="dimension", value=2, bind=alt.binding_select(options=[0, 1, 2], labels=names, name="dimension N")
+        ),
+        box("blind", "suppose the text map is pairing-blind", False),
+        box("smooth", "suppose each caption and its swap lie near an anchor, δ = 1/8", False),
+        box("pooled", "suppose codes are pooled and images tied to captions", False),
+        slider("margin", "required margin", 0, 2, 0.01, 0),
+        alt.param(name="lows", value=lows),
+        alt.param(name="highs", value=[row["high"] for row in rows]),
+        alt.param(name="theorems", value=[row["theorem"] for row in rows]),
+        alt.param(name="asked_code", expr=asked),
+        alt.param(name="supposed_code", expr=supposed),
+        alt.param(name="code", expr="(asked_code * 3 + dimension) * 8 + supposed_code"),
+        alt.param(name="low", expr="lows[code]"),
+        alt.param(name="high", expr="highs[code]"),
+        alt.param(name="verdict", expr=_verdict("low", "high")),
+        alt.param(
+            name="reason",
+            expr=f"verdict == '{SAT}' ? 'an encoder was built and measured' : "
+            f"verdict == '{UNSAT}' ? theorems[code] : 'no theorem forbids it and no encoder was found'",
+        ),
+        alt.param(name="best", expr="low < -0.5 ? 'none' : format(low, '.4f')"),
+    ]
+
+
+def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
+    """The map of what is possible: 16 sets of axioms by 8 sets of hypotheses at one dimension and required margin.
+
+    ``rows`` are those of ``bracket_rows``.  Signals: one for each box, ``dimension`` (index), ``margin``, and
+    ``verdict``, ``reason``, ``best``, ``high`` of the combination ticked.
+    """
+    rows = bracket_rows() if rows is None else rows
+    cells = []
+    for (asked, dim, supposed), row in zip(combinations(), rows, strict=True):
+        cells.append(
+            {
+                "asked": " ".join(name[0].upper() if flag else "·" for name, flag in zip(ASKED, asked, strict=True)),
+                "supposed": "".join(name[0] for name in chosen(SUPPOSED, supposed)) or "–",
+                "at": DIMENSIONS.index(dim),
+                "asked_at": sum(8 >> i for i, flag in enumerate(asked) if flag),
+                "supposed_at": sum(4 >> i for i, flag in enumerate(supposed) if flag),
+                "low": -1 if row["low"] is None else row["low"],
+                "high": row["high"],
+                "theorem": row["theorem"],
+            }
+        )
+    x = alt.X("supposed:N", sort=None, axis=alt.Axis(orient="top", labelAngle=0),
+              title="supposed: b pairing-blind, s smooth, p pooled")  # fmt: skip
+    y = alt.Y("asked:N", sort=None, title="asked: Content, Binding, Relation, Negation")
+    base = (
+        alt.Chart(data(cells))
+        .transform_filter("datum.at == dimension")
+        .transform_calculate(verdict=_verdict("datum.low", "datum.high"))
+        .transform_calculate(mark=" : ".join(f"datum.verdict == '{v}' ? '{m}'" for v, m in _MARKS.items()) + " : ''")
+    )
+    colour = alt.Color(
+        "verdict:N",
+        title=None,
+        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+        legend=alt.Legend(),
+    )
+    numbers = [alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f"), "theorem:N"]
+    squares = base.mark_rect(opacity=0.35).encode(x, y, colour, tooltip=["verdict:N", *numbers])
+    marks = base.mark_text(color=INK, fontSize=15).encode(x, y, text="mark:N")
+    here = (
+        base.transform_filter("datum.asked_at == asked_code && datum.supposed_at == supposed_code")
+        .mark_rect(fillOpacity=0, stroke=INK, strokeWidth=3)
+        .encode(x, y)
+    )
+    return Figure(
+        alt.layer(squares, marks, here).add_params(*_controls(rows)).properties(height=420),
+        alt="A table of sixteen sets of axioms against eight sets of hypotheses. Each cell is marked as satisfiable, "
+        "unsatisfiable or unknown at the chosen dimension and required margin. With nothing supposed and the dimension "
+        "free every set of axioms is satisfiable; each hypothesis turns some cells unsatisfiable.",
+        readouts=(
+            Readout("verdict", "verdict"),
+            Readout("reason", "because"),
+            Readout("best", "best worst margin found"),
+            Readout("high", "no encoder exceeds"),
+            Readout("margin", "required margin", ".2f"),
+        ),
+        prompt="Before you tick anything: with nothing supposed, can all four axioms hold at once? Which single "
+        "hypothesis kills binding and leaves content alone, and which does the reverse?",
+        table=tuple(rows),
+    )
+
+
+def tally(questions: int, seed: int = 0) -> dict[str, int]:
+    """How often the solver gives each answer to random questions: worlds, axioms, dimensions and hypotheses drawn."""
+    rng = np.random.default_rng(seed)
+    counts = dict.fromkeys((SAT, UNSAT, UNKNOWN), 0)
+    objects, attributes = ("car", "cat", "cup", "dog", "hat"), ("blue", "green", "red")
+    for _ in range(questions):
+        vocabulary = World(objects[: rng.integers(2, 6)], attributes[: rng.integers(2, 4)])
+        names = [name for name in AXIOMS if rng.random() < 0.6]
+        hypotheses = Hypotheses(
+            margin=float(rng.choice([0, rng.uniform(0, 1.5)])),
+            pairing_blind=bool(rng.random() < 0.15),
+            delta=float(rng.uniform(0, 1)) if rng.random() < 0.3 else None,
+            pooled=bool(rng.random() < 0.15),
+        )
+        dim = int(rng.integers(1, 9)) if rng.random() < 0.7 else None
+        counts[satisfy(FiniteWorld.of(vocabulary), names, dim, hypotheses, rng).status] += 1
+    return counts
+
+
+def spine_rows(world: FiniteWorld = FIVE_OBJECTS) -> list[dict[str, str]]:
+    """The book's spine: each added hypothesis, what it kills, and the verdicts without it and with it.
+
+    The first rows are answers of the solver on ``world``.  The others are theorems of later chapters, which no finite
+    world decides; their claims are checked instead, once the chapter that states them stands.
+    """
+    cap = float(sharp_cap(DELTA))
+    asked = [
+        ("dimension N < 2k", "content of every size up to k", ("content",), (4, {}), (3, {})),
+        ("the text map is pairing-blind", "binding", ("binding",), (None, {}), (None, {"pairing_blind": True})),
+        ("k codes are pooled, image = caption", "binding with a margin above 2/k", ("binding",),
+         (None, {"margin": 1.01}), (None, {"margin": 1.01, "pooled": True})),
+        ("captions within δ of an anchor", "binding with a margin above the cap", ("binding",),
+         (None, {"margin": cap + 0.01}), (None, {"margin": cap + 0.01, "delta": DELTA})),
+    ]  # fmt: skip
+    rows = []
+    for hypothesis, kills, axioms, without, added in asked:
+        free, held = (satisfy(world, axioms, dim, Hypotheses(**h)) for dim, h in (without, added))
+        rows.append({"added hypothesis": hypothesis, "what it kills": kills, "without it": free.status,
+                     "with it": held.status, "by": held.theorem or ""})  # fmt: skip
+    later = [
+        ("pooling again at each of D levels", "margins above 2 / b^D", "thm-depth-law"),
+        ("a caption is never contrasted with its swap", "the reward for binding", "thm-throttle-average"),
+        ("atoms never seen in training", "decidability of their swaps", "thm-hadamard-undecidable"),
+    ]
+    rows[3:3] = [
+        {
+            "added hypothesis": hypothesis,
+            "what it kills": kills,
+            "without it": "",
+            "with it": _checked(label),
+            "by": label,
+        }
+        for hypothesis, kills, label in later
+    ]
+    return rows
+
+
+def _checked(label: str) -> str:
+    """What the claim of a later chapter says of itself, when that chapter stands."""
+    if label not in claims.CLAIMS:
+        return "see its chapter"
+    row = claims.check(label)
+    return "claim and mutant checked" if claims.sound(row) else "CLAIM FAILS"

@@ -1,0 +1,1 @@
+"""Ways out, and what training needs to take them: small models trained on the spot."""

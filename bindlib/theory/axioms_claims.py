@@ -1,0 +1,266 @@
+"""The claims of the chapter on axioms: what can be satisfied, by what margin, and in what order one must not ask."""
+
+from itertools import product
+from math import sqrt
+
+import numpy as np
+
+from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.scenes import WORLD, World
+from bindlib.theory import axioms
+from bindlib.theory.axioms import AXIOMS, Encoder, FiniteWorld
+from bindlib.theory.bag_of_words import unit
+from bindlib.theory.constructions import ascend, best_image, matched_scale, object_start, signed_table, with_best_images
+
+POSITIVE = 1e-9  # what a margin must exceed to count as positive
+
+TRUE_ABOVE_FALSE = "a demand puts a true caption above a false one"
+DIMENSIONS = "the dimension is n_images + n_captions or more"
+SATISFIABLE = Theorem(
+    "thm-satisfiability",
+    "In a finite world some dual encoder scores every true caption γ and every false one 0, γ = 1/sqrt(max_c #{I : c "
+    "true of I}); order variants share a vector. So content, binding, relation, negation and order hold together.",
+    ("the world is finite", TRUE_ABOVE_FALSE, DIMENSIONS),
+    tolerance=1e-12,
+)
+IMAGE_DIMENSIONS = "the dimension is n_images or more"
+SIGNED = Theorem(
+    "prop-signed-encoder",
+    "Scores ±1/sqrt(n_images) are realised in n_images dimensions, a margin of 2/sqrt(n_images). In the world of all "
+    "truth rows no encoder of any dimension has a larger worst margin, and none of fewer dimensions has this one.",
+    ("the world is finite", IMAGE_DIMENSIONS),
+    tolerance=1e-12,
+)
+NO_CIRCLE = "at no image do the demands go in a circle"
+CIRCLE = Theorem(
+    "prop-circle",
+    "Demands on captions in classes of one vector each are met by some encoder if and only if at no image they go in a "
+    "circle; then n_images + n_classes dimensions are enough.",
+    (NO_CIRCLE,),
+    tolerance=1e-12,
+)
+OUTSIDE = "0 is outside the convex hull of the differences"
+BEST_IMAGE = Theorem(
+    "prop-best-image",
+    "For given text vectors, the largest worst margin of a unit image vector is the distance from 0 to the convex hull "
+    "of the differences t(better) - t(worse).",
+    (OUTSIDE,),
+    tolerance=1e-9,
+)
+UNIT_ROWS = "image and text vectors are unit"
+BOUND = Theorem(
+    "prop-margin-bound",
+    "The worst margin is at most ||P^-1/2 A Q^-1/2|| sqrt(tr P tr Q) / Σ y, A = Σ y_d e_I (e_better - e_worse)^T, for "
+    "all weights y >= 0 and positive diagonal P, Q, in every dimension.",
+    (UNIT_ROWS,),
+    tolerance=1e-12,
+)
+
+
+def _draw_world(rng: np.random.Generator) -> FiniteWorld:
+    n_objects, n_attributes = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    objects = tuple(rng.choice(WORLD.objects, n_objects, replace=False).tolist())
+    attributes = tuple(rng.choice(WORLD.attributes, n_attributes, replace=False).tolist())
+    return FiniteWorld.of(World(objects, attributes), ((1, 2), (2,))[int(rng.integers(2))])
+
+
+def _draw_truth(rng: np.random.Generator) -> np.ndarray:
+    return rng.random((int(rng.integers(1, 30)), int(rng.integers(1, 40)))) < rng.random()
+
+
+def _table_slack(encoder: Encoder, truth: np.ndarray, true: float, false: float) -> float:
+    """How far the scores are from the two values, and the rows from unit length."""
+    lengths = np.linalg.norm(np.vstack(encoder), axis=1)
+    return float(max(np.abs(encoder.scores - np.where(truth, true, false)).max(), np.abs(lengths - 1).max()))
+
+
+def certify_satisfiability(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Random truth tables, a third of the captions order variants of others; every twentieth a world of scenes."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        world = None if i % 20 else _draw_world(rng)
+        truth = _draw_truth(rng) if world is None else world.truth
+        meanings = np.arange(truth.shape[1]) if world is None else world.meanings
+        if world is None:
+            meanings[rng.random(len(meanings)) < 1 / 3] = rng.integers(len(meanings))
+            truth = truth[:, meanings]
+        encoder = axioms.truth_table_encoder(truth, meanings)
+        gamma = 1 / sqrt(max(truth.sum(axis=0).max(), 1))
+        slack = _table_slack(encoder, truth, gamma, 0.0)
+        if world is not None:
+            checks = [axioms.check_axiom(world, axiom, encoder) for axiom in AXIOMS]
+            slack = max(slack, *(gamma - c.margin for c in checks if c.axiom != "order"))
+            slack = max(slack, -next(c.margin for c in checks if c.axiom == "order"))
+        if slack > worst:
+            worst, witness = slack, {"images": truth.shape[0], "captions": truth.shape[1], "gamma": gamma}
+    return SATISFIABLE.certificate(seed, instances, worst, witness)
+
+
+FOUR_OBJECTS = World(("car", "cup", "dog", "hat"), ("blue", "red"))
+
+
+def mutate_satisfiability(seed: int = 0) -> Certificate:
+    """In two dimensions: four objects on the circle, every scene of one or two; Radon forbids the content axiom."""
+    world = FiniteWorld.of(FOUR_OBJECTS)
+    rows = axioms.demands(world, "content")
+    start = object_start(world, np.arange(len(world.captions)), len(world.images), dim=2)
+    encoder = with_best_images(start, rows)
+    margins = encoder.margins(rows)
+    at = rows[margins.argmin()]
+    gamma = 1 / sqrt(world.truth.sum(axis=0).max())
+    shown = " and ".join(str(atom) for atom in world.images[at[0]])
+    witness = {"dim": 2, "image": shown, "present": world.captions[at[1]].text, "absent": world.captions[at[2]].text,
+               "margin": float(margins.min()), "gamma": gamma}  # fmt: skip
+    return SATISFIABLE.certificate(seed, 1, gamma - float(margins.min()), witness, dropped=DIMENSIONS)
+
+
+def all_rows(n_images: int) -> np.ndarray:
+    """The truth relation of the world in which every set of images is what some caption says, ``(n, 2^n)`` bool."""
+    return np.array(list(product([True, False], repeat=n_images))).T
+
+
+def all_demands(truth: np.ndarray) -> np.ndarray:
+    """Every true caption above every false one, ``(n, 3)``."""
+    rows = [(i, b, w) for i, row in enumerate(truth) for b in np.flatnonzero(row) for w in np.flatnonzero(~row)]
+    return np.array(rows, dtype=int).reshape(-1, 3)
+
+
+def certify_signed(seed: int = 0, instances: int = 1500) -> Certificate:
+    """Half random tables; half random encoders, near the signed one and far, of all rows of 2 to 4 images."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    tables = {n: (all_rows(n), all_demands(all_rows(n))) for n in (2, 3, 4)}
+    for i in range(instances):
+        if i % 2:
+            truth = _draw_truth(rng)
+            n = len(truth)
+            slack = _table_slack(axioms.signed_encoder(truth), truth, 1 / sqrt(n), -1 / sqrt(n))
+        else:
+            n = int(rng.integers(2, 5))
+            truth, rows = tables[n]
+            noise = 10 ** rng.uniform(-6, 2)
+            near = axioms.signed_encoder(truth)
+            near = Encoder(*(unit(side + noise * rng.standard_normal(side.shape)) for side in near))
+            slack = float(near.margins(rows).min()) - 2 / sqrt(n)
+        if slack > worst:
+            worst, witness = slack, {"images": n, "captions": truth.shape[1]}
+    return SIGNED.certificate(seed, instances, worst, witness)
+
+
+def mutate_signed(seed: int = 0) -> Certificate:
+    """One dimension fewer, in the world of all rows of three images: the table cut to two dimensions and improved."""
+    truth = all_rows(3)
+    rows = all_demands(truth)
+    encoder, _ = ascend(signed_table(np.where(truth, 1.0, -1.0), 2), rows, np.ones(len(rows)))
+    margin = float(encoder.margins(rows).min())
+    witness = {"images": 3, "captions": 8, "dim": 2, "margin": margin, "needed": 2 / sqrt(3)}
+    return SIGNED.certificate(seed, 1, 2 / sqrt(3) - margin, witness, dropped=IMAGE_DIMENSIONS)
+
+
+def _draw_demands(rng: np.random.Generator) -> tuple[int, int, np.ndarray]:
+    n_images, n_captions, n = (int(rng.integers(low, 12)) for low in (1, 3, 4))
+    rows = np.stack([rng.integers(0, size, 3 * n) for size in (n_images, n_captions, n_captions)], axis=1)
+    return n_images, n_captions, rows[rows[:, 1] != rows[:, 2]]
+
+
+def _random_encoder(n_images: int, n_captions: int, rng: np.random.Generator, dim: int = 0) -> Encoder:
+    dim = dim or int(2 ** rng.integers(0, 6))
+    return Encoder(*(unit(rng.standard_normal((n, dim))) for n in (n_images, n_captions)))
+
+
+def certify_circle(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Random demands: without a circle the built encoder meets them; around one the margins of any encoder cancel."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        n_images, n_captions, rows = _draw_demands(rng)
+        if i % 2:
+            rank = rng.permutation(n_captions)  # all demands go down it
+            rows = rows[rank[rows[:, 1]] > rank[rows[:, 2]]]
+        if cycle := axioms.find_cycle(rows):
+            slack = abs(float(_random_encoder(n_images, n_captions, rng).margins(np.array(cycle)).sum()))
+        elif len(rows):
+            slack = POSITIVE - float(axioms.ranked_encoder(n_images, n_captions, rows).margins(rows).min())
+        else:
+            continue
+        if slack > worst:
+            worst, witness = slack, {"demands": len(rows), "circle": len(cycle)}
+    return CIRCLE.certificate(seed, instances, worst, witness)
+
+
+def mutate_circle(seed: int = 0) -> Certificate:
+    """Three captions in a circle at one image: the margins of any encoder, here a random one, sum to 0."""
+    rows = np.array([(0, 0, 1), (0, 1, 2), (0, 2, 0)])
+    margins = _random_encoder(1, 3, np.random.default_rng(seed), dim=3).margins(rows)
+    witness = {"margins": [round(float(m), 4) for m in margins], "sum": round(abs(float(margins.sum())), 12)}
+    return CIRCLE.certificate(seed, 1, POSITIVE - float(margins.min()), witness, dropped=NO_CIRCLE)
+
+
+def certify_best_image(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Random differences that lean one way: the image found attains the distance, no other unit vector beats it."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for _ in range(instances):
+        dim, n = int(2 ** rng.integers(1, 6)), int(rng.integers(1, 20))
+        lean = unit(rng.standard_normal(dim))
+        rows = rng.standard_normal((n, dim)) / sqrt(dim)
+        rows += (10 ** rng.uniform(-2, 0) - min(0.0, (rows @ lean).min())) * lean
+        image, weights = best_image(rows)
+        distance = float(np.linalg.norm(weights @ rows))
+        others = unit(image + 10 ** rng.uniform(-4, 1, (20, 1)) * rng.standard_normal((20, dim)))
+        slack = max(abs(float((rows @ image).min()) - distance), float((rows @ others.T).min(axis=0).max()) - distance)
+        if slack > worst:
+            worst, witness = slack, {"dim": dim, "demands": n, "distance": distance}
+    return BEST_IMAGE.certificate(seed, instances, worst, witness)
+
+
+def mutate_best_image(seed: int = 0) -> Certificate:
+    """Three differences a third of a turn apart: 0 is inside their hull, and every unit image has margin <= -1/2."""
+    angles = 2 * np.pi * np.arange(3) / 3
+    rows = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    turn = np.linspace(0, 2 * np.pi, 721)
+    best = float((rows @ np.stack([np.cos(turn), np.sin(turn)])).min(axis=0).max())
+    return BEST_IMAGE.certificate(seed, 1, 0.0 - best, {"best margin": best, "distance": 0.0}, dropped=OUTSIDE)
+
+
+def certify_bound(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Random demands, weights and scales against random encoders; every fiftieth against one of large margin."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        n_images, n_captions, rows = _draw_demands(rng)
+        if len(rows) == 0:
+            continue
+        encoder, weights = _random_encoder(n_images, n_captions, rng, dim=8), rng.exponential(size=len(rows))
+        if i % 50 == 0:
+            encoder, weights = ascend(encoder, rows, np.ones(len(rows)), steps=50)
+            scale = matched_scale(encoder, rows, weights)
+        else:
+            scale = tuple(10 ** rng.uniform(-1, 1, n) for n in (n_images, n_captions))
+        bound = axioms.margin_bound(n_images, n_captions, rows, weights, scale)
+        slack = float(encoder.margins(rows).min()) - bound
+        if slack > worst:
+            worst, witness = slack, {"images": n_images, "captions": n_captions, "bound": bound}
+    return BOUND.certificate(seed, instances, worst, witness)
+
+
+def mutate_bound(seed: int = 0) -> Certificate:
+    """The signed encoder of all rows of two images, which attains the bound, with images twice as long."""
+    truth = all_rows(2)
+    rows = all_demands(truth)
+    rows = rows[rows[:, 1] + rows[:, 2] == 3]  # a caption against its denial
+    encoder = axioms.signed_encoder(truth)
+    bound = axioms.margin_bound(2, 4, rows, np.ones(len(rows)))
+    margin = float(Encoder(2 * encoder.images, encoder.texts).margins(rows).min())
+    witness = {"image_norm": 2.0, "margin": margin, "bound": bound}
+    return BOUND.certificate(seed, 1, margin - bound, witness, dropped=UNIT_ROWS)
+
+
+CLAIMS = (
+    Claim(SATISFIABLE, certify_satisfiability, mutate_satisfiability),
+    Claim(SIGNED, certify_signed, mutate_signed),
+    Claim(CIRCLE, certify_circle, mutate_circle),
+    Claim(BEST_IMAGE, certify_best_image, mutate_best_image),
+    Claim(BOUND, certify_bound, mutate_bound),
+)

@@ -1,0 +1,296 @@
+"""The claims of the chapter on Radon's theorem: what a dimension forbids, what it allows, and what it costs."""
+
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+
+from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.theory import radon, separation
+from bindlib.theory.bag_of_words import unit
+from bindlib.theory.separation import INSEPARABLE, SEPARABLE
+
+POSITIVE = 1e-9  # what a gap must exceed to count as positive
+
+EVERY_SIZE = "the demand is made for every size up to k"
+ENOUGH_OBJECTS = "there are N + 2 objects or more"
+RADON = Theorem(
+    "thm-radon",
+    "If M >= N + 2 and (K_1), ..., (K_k) hold of M object vectors in R^N, then k <= floor(N/2).",
+    (ENOUGH_OBJECTS, EVERY_SIZE),
+    tolerance=1e-9,
+)
+EVERY_SPLIT = "every split is asked of some image"
+HALF_SHATTERED = Theorem(
+    "prop-half-shattered",
+    "If of every split of N + 2 objects in two non-empty parts one part is what some image shows, no object vectors in "
+    "R^N meet the content demands; if of every split of N + 1 objects, nothing against all included, none meet the "
+    "negation demands.",
+    (EVERY_SPLIT,),
+    tolerance=1e-9,
+)
+GENERAL = "the points are in general position"
+CIRCUITS = Theorem(
+    "prop-circuits",
+    "Of points in general position in R^N a subset fails to separate from the rest if and only if some N + 2 of them "
+    "have one part of their Radon partition inside it and the other outside.",
+    (GENERAL,),
+    tolerance=0.0,
+)
+COVER = Theorem(
+    "prop-cover",
+    "Of M points in general position in R^N half-spaces cut off exactly 2 Σ_{i<=N} C(M-1, i) subsets.",
+    (GENERAL,),
+    tolerance=0.0,
+)
+HALF = "k <= N/2"
+MOMENT = Theorem(
+    "thm-moment-curve-tight",
+    "Any M points of the trigonometric moment curve in even dimension N satisfy (K_1), ..., (K_{N/2}): the polynomial "
+    "Π_i (1 - cos(θ - θ_i)) separates {θ_i}, i <= k.",
+    (HALF, "the points are distinct"),
+    tolerance=1e-10,
+)
+COHERENT = "inner products of different codes are at most μ in absolute value"
+CODES = Theorem(
+    "prop-coherent-codes",
+    "The normalised sum of k unit codes opens a gap of at least (1 - (2k-1) μ) / sqrt(k (1 + (k-1) μ)) between them "
+    "and all others; sign codes with μ = 1/(4k), so a gap of 1/sqrt(5k), exist in 64 k² log M dimensions.",
+    (COHERENT,),
+    tolerance=1e-12,
+)
+
+
+def _sphere(n: int, dim: int, rng: np.random.Generator) -> np.ndarray:
+    return unit(rng.standard_normal((n, dim)))
+
+
+def _kept_apart(points: np.ndarray, subset: tuple[int, ...]) -> float:
+    """The margin with which the subset separates; 0 when it does not or nothing is known."""
+    return separation.separable(points, subset).margin
+
+
+def certify_radon(seed: int = 0, instances: int = 400) -> Certificate:
+    """Points at random, on the moment curve or clustered: the smaller Radon side is small and inseparable."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        dim = int(rng.integers(1, 9))
+        n = dim + 2 + int(rng.integers(0, 4))
+        points = _sphere(n, dim, rng)
+        if i % 3 == 1 and dim % 2 == 0:
+            points = radon.moment_curve(n, dim)
+        elif i % 3 == 2:
+            points = unit(points[:1] + 0.1 * points)
+        part = radon.radon_partition(points[: dim + 2])
+        excess = len(part.left) - (radon.largest_scene(dim) + 1)
+        slack = max(part.residual, _kept_apart(points, part.left), float(excess))
+        if slack > worst:
+            worst, witness = slack, {"dim": dim, "objects": n, "smaller side": len(part.left)}
+    return RADON.certificate(seed, instances, worst, witness)
+
+
+def pierced_simplex(dim: int = 4) -> np.ndarray:
+    """``dim + 2`` points on the sphere: two poles, and a regular simplex around the equator that their axis pierces."""
+    equator = np.pad(radon.regular_simplex(dim), ((0, 0), (1, 0)))
+    return np.vstack([np.eye(dim)[:1], -np.eye(dim)[:1], equator])
+
+
+def mutate_radon(seed: int = 0) -> Certificate:
+    """One size alone, with exactly ``N + 2`` objects: poles and an equatorial simplex in R^4 satisfy ``(K_3)``."""
+    points = pierced_simplex(4)
+    worst = min(_kept_apart(points, s) for s in combinations(range(6), 3))
+    poles = separation.separable(points, (0, 1))
+    slack = 3.0 - radon.largest_scene(4) if worst > POSITIVE else 0.0
+    witness = {
+        "dim": 4,
+        "objects": 6,
+        "k": 3,
+        "worst margin of 3-scenes": worst,
+        "the 2-scene of the poles": poles.status,
+    }
+    return RADON.certificate(seed, 1, slack, witness, dropped=EVERY_SIZE)
+
+
+def _asked(n: int, affine: bool, rng: np.random.Generator) -> np.ndarray:
+    """A family that half-shatters ``n`` objects: of every split a random part, as rows ``(n_images, n)`` bool."""
+    full = (1 << n) - 1
+    parts = [part if rng.random() < 0.5 else full ^ part for part in range(int(affine), 1 << (n - 1))]
+    return np.array([[part >> i & 1 for i in range(n)] for part in parts], dtype=bool)
+
+
+def certify_half_shattered(seed: int = 0, instances: int = 300) -> Certificate:
+    """Random half-shattering families and random vectors: some image of the family cannot be served."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        dim, affine = int(rng.integers(1, 7)), bool(i % 2)
+        n = dim + 1 + affine
+        shown = _asked(n, affine, rng)
+        points = _sphere(n, dim, rng)
+        found = radon.half_shattering(shown, affine) is not None
+        slack = _worst_served(points, shown, affine) if found else np.inf
+        if slack > worst:
+            worst, witness = slack, {"dim": dim, "objects": n, "images": len(shown)}
+    return HALF_SHATTERED.certificate(seed, instances, worst, witness)
+
+
+def _worst_served(points: np.ndarray, shown: np.ndarray, affine: bool) -> float:
+    """The margin of the image that the vectors serve worst: the one that shows a part of their (linear) dependence.
+
+    Without ``affine`` the hyperplane must pass through 0, which it does when the points and their negatives are
+    separated together.
+    """
+    n = len(points)
+    signs = np.linalg.svd(radon.lifted(points) if affine else points.T)[2][-1] > 0
+    row = next(row for row in shown if np.array_equal(row, signs) or np.array_equal(row, ~signs))
+    if affine:
+        return _kept_apart(points, tuple(np.flatnonzero(row)))
+    both = np.vstack([np.where(row[:, None], points, -points), np.where(row[:, None], -points, points)])
+    return _kept_apart(both, tuple(range(n)))
+
+
+def mutate_half_shattered(seed: int = 0) -> Certificate:
+    """One split is not asked: four points on the circle serve every scene of one or two except the two diagonals."""
+    points = radon.moment_curve(4, 2)
+    asked = [s for k in (1, 2) for s in combinations(range(4), k) if s not in ((0, 2), (1, 3))]
+    worst = min(_kept_apart(points, s) for s in asked)
+    witness = {"dim": 2, "objects": 4, "scenes": len(asked), "worst margin": worst}
+    return HALF_SHATTERED.certificate(seed, 1, worst, witness, dropped=EVERY_SPLIT)
+
+
+def certify_circuits(seed: int = 0, instances: int = 40) -> Certificate:
+    """Random point sets, all their ``k``-subsets: verdicts by circuits against one linear programme a subset."""
+    rng = np.random.default_rng(seed)
+    disagree, checked, witness = 0, 0, {}
+    for _ in range(instances):
+        dim = int(rng.integers(1, 5))
+        n, k = dim + int(rng.integers(2, 5)), int(rng.integers(1, 4))
+        points = rng.standard_normal((n, dim))
+        fast, slow = separation.all_subsets(points, k), separation.subset_by_subset(points, k)
+        wrong = int(np.sum(fast.status != slow)) + fast.by_programme
+        checked += len(slow)
+        if wrong >= disagree:
+            disagree, witness = wrong, {"dim": dim, "points": n, "k": k, "subsets": len(slow), "disagree": wrong}
+    return CIRCUITS.certificate(seed, checked, float(disagree), witness)
+
+
+def mutate_circuits(seed: int = 0) -> Certificate:
+    """Four points on a line in the plane: their kernel vector, whichever it is, forbids some subsets, misses others."""
+    points = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    signs = np.sign(np.round(separation.circuits(points).weights[0], 12))
+    plus, minus = set(np.flatnonzero(signs > 0).tolist()), set(np.flatnonzero(signs < 0).tolist())
+    missed = []
+    for subset in (s for k in (1, 2) for s in combinations(range(4), k)):
+        inside, outside = set(subset), set(range(4)) - set(subset)
+        forbidden = (plus <= inside and minus <= outside) or (minus <= inside and plus <= outside)
+        if not forbidden and separation.separable(points, subset).status == INSEPARABLE:
+            missed.append(list(subset))
+    return CIRCUITS.certificate(
+        seed, 1, float(len(missed)), {"points": points.tolist(), "missed": missed}, dropped=GENERAL
+    )
+
+
+def count_separable(points: np.ndarray) -> int:
+    """How many subsets of the rows, of all sizes, a half-space cuts off."""
+    sizes = range(len(points) + 1)
+    return sum(int(np.sum(separation.all_subsets(points, k).status == SEPARABLE)) for k in sizes)
+
+
+def certify_cover(seed: int = 0, instances: int = 120) -> Certificate:
+    """Random points and points of the moment curve, up to 9 in dimension 1 to 4: all subsets counted by circuits."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        dim = int(rng.integers(1, 5))
+        n = int(rng.integers(1, 10))
+        curve = i % 4 == 0 and dim % 2 == 0
+        points = radon.moment_curve(n, dim) if curve else rng.standard_normal((n, dim))
+        count, formula = count_separable(points), radon.cover_count(n, dim)
+        if abs(count - formula) > worst:
+            worst, witness = float(abs(count - formula)), {"dim": dim, "points": n, "count": count}
+    return COVER.certificate(seed, instances, worst, witness)
+
+
+def mutate_cover(seed: int = 0) -> Certificate:
+    """Four points on a line in the plane: as many subsets as in one dimension, 8, and not the 14 of the formula."""
+    points = np.array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])
+    count, formula = count_separable(points), radon.cover_count(4, 2)
+    witness = {"points": points.tolist(), "count": count, "formula": formula}
+    return COVER.certificate(seed, 1, float(abs(count - formula)), witness, dropped=GENERAL)
+
+
+def certify_moment(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Jittered angles, ``N`` 2 to 8, up to 16 points, a random scene of up to ``N/2``: polynomial and gap."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for _ in range(instances):
+        dim, n = 2 * int(rng.integers(1, 5)), int(rng.integers(5, 17))
+        angles = (radon.equal_angles(n) + rng.uniform(0, 2 * np.pi / n * 0.6, n)) % (2 * np.pi)
+        subset = rng.choice(n, int(rng.integers(1, dim // 2 + 1)), replace=False)
+        w, constant = radon.moment_separator(angles, subset, dim)
+        scores = radon.moment_curve(n, dim, angles) @ w
+        polynomial = np.prod(1 - np.cos(angles[:, None] - angles[subset]), axis=1)
+        slack = max(float(np.abs(scores - constant + polynomial).max()), POSITIVE - radon.split_gap(scores, subset))
+        if slack > worst:
+            worst, witness = slack, {"dim": dim, "points": n, "k": len(subset)}
+    return MOMENT.certificate(seed, instances, worst, witness)
+
+
+def mutate_moment(seed: int = 0) -> Certificate:
+    """One object more than ``N/2``: no line cuts off two of five points on the circle with a third between them."""
+    points = radon.moment_curve(5, 2)
+    angles = radon.equal_angles(5)
+    w = sum(radon.moment_separator(angles, [i], 2)[0] for i in (0, 2))  # the sum of their own separators
+    part = radon.radon_partition(points[[0, 1, 2, 3]])
+    witness = {"dim": 2, "points": 5, "scene": [0, 2], "gap": radon.split_gap(points @ w, (0, 2)),
+               "verdict": separation.separable(points, (0, 2)).status, "crossed by": list(part.right)}  # fmt: skip
+    return MOMENT.certificate(seed, 1, POSITIVE - witness["gap"], witness, dropped=HALF)
+
+
+def certify_codes(seed: int = 0, instances: int = 1000) -> Certificate:
+    """Random sign codes, the gap of a random scene against the bound; and the codes promised, found by drawing."""
+    rng = np.random.default_rng(seed)
+    worst, witness = -np.inf, {}
+    for i in range(instances):
+        k = int(rng.integers(1, 6))
+        n = k + int(rng.integers(1, 40))
+        promised = i % 100 == 0
+        dim = radon.sufficient_dim(n, k) if promised else int(2 ** rng.integers(4, 12))
+        codes, mu = _sign_codes(n, dim, 1 / (4 * k) if promised else 1.0, rng)
+        slack = mu - 1 / (4 * k) if promised else -np.inf
+        if (2 * k - 1) * mu < 1:
+            scene = rng.choice(n, k, replace=False)
+            gap = radon.split_gap(codes @ unit(codes[scene].sum(axis=0)), scene)
+            slack = max(slack, radon.coherent_gap(mu, k) - gap, (1 / sqrt(5 * k) - gap) if promised else -np.inf)
+        if slack > worst:
+            worst, witness = slack, {"dim": dim, "objects": n, "k": k, "coherence": mu}
+    return CODES.certificate(seed, instances, worst, witness)
+
+
+def _sign_codes(n: int, dim: int, mu: float, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    """Unit sign codes and their coherence, drawn again until it is at most ``mu``, a hundred times at most."""
+    for _ in range(100):
+        codes = (2.0 * rng.integers(0, 2, (n, dim)) - 1) / sqrt(dim)
+        if (found := radon.coherence(codes)) <= mu:
+            break
+    return codes, found
+
+
+def mutate_codes(seed: int = 0) -> Certificate:
+    """Two of the codes nearly parallel, one in the scene and one not: the promised gap is missed."""
+    codes = np.eye(8)
+    codes[1] = unit(codes[0] + 0.05 * codes[1])
+    gap = radon.split_gap(codes @ unit(codes[0] + codes[2]), (0, 2))
+    witness = {"dim": 8, "claimed coherence": 0.0, "coherence": radon.coherence(codes), "gap": gap}
+    return CODES.certificate(seed, 1, radon.coherent_gap(0.0, 2) - gap, witness, dropped=COHERENT)
+
+
+CLAIMS = (
+    Claim(RADON, certify_radon, mutate_radon),
+    Claim(HALF_SHATTERED, certify_half_shattered, mutate_half_shattered),
+    Claim(MOMENT, certify_moment, mutate_moment),
+    Claim(CIRCUITS, certify_circuits, mutate_circuits),
+    Claim(COVER, certify_cover, mutate_cover),
+    Claim(CODES, certify_codes, mutate_codes),
+)
