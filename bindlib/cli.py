@@ -52,7 +52,7 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _common(
     version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
     # Taken out of the arguments by main(), so that it may stand anywhere; here for --help.
     debug: Annotated[bool, typer.Option(DEBUG, help="Show the traceback of a failure (anywhere on the line).")] = False,
@@ -125,7 +125,7 @@ def encoders(as_json: Json = False) -> None:
 
     with redirect_stdout(sys.stderr):
         rows = listing()
-    _show(rows, as_json)
+    _show(rows, as_json, ("name", "loadable", "licence", "description", "why_not"))
 
 
 @app.command()
@@ -141,7 +141,7 @@ def measure(
 
     with redirect_stdout(sys.stderr):
         rows = diagnostic.measure(list(encoder), data, _resolved(device), seed)
-    _show(rows, as_json, ("encoder", "data", "n", "ceiling", "delta", "cap", "usage", "sharp_usage", "truncated"))
+    _show(rows, as_json, ("encoder", "n", "ceiling", "cap", "usage", "binding_to_order", "order_closer", "truncated"))
 
 
 def printable(text: str) -> str:

@@ -13,6 +13,7 @@ from html import escape
 from docutils import nodes
 
 from bindlib.book.figure import SPEC_MIME, takes_page_width
+from bindlib.book.table import Table
 from bindlib.book.vendor import VEGA_SCRIPT
 
 FIGURE_SCRIPT = "bindlib-figure.js"
@@ -96,20 +97,8 @@ def _readouts_html(readouts: list[dict]) -> str:
 def _table_html(rows: list[dict]) -> str:
     if not rows:
         return ""
-    names = list(rows[0])
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows)
-    return (
-        '<details class="bindlib-figure__data"><summary>The numbers in this figure</summary>'
-        '<div class="bindlib-scroll" tabindex="0" role="region" aria-label="The numbers in this figure">'
-        f'<table class="table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>'
-    )
-
-
-def _cell(value) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
+    table = Table(rows, digits=4)._repr_html_()
+    return f'<details class="bindlib-figure__data"><summary>The numbers in this figure</summary>{table}</details>'
 
 
 def _write_still(renderer, png: str) -> str:

@@ -119,9 +119,10 @@ def measure_encoder(encoder: TextEncoder, quartets: list[Quartet], data: str, se
 def measure(encoders: list[str], data: str = "quartets", device: str = "cpu", seed: int = 0) -> list[dict[str, Any]]:
     """One row for each named encoder on ``data``; see ``measure_encoder``.
 
-    Raises ``BindlibError`` for bad data or an encoder that cannot be loaded, before anything is measured twice.
+    Raises ``BindlibError`` for bad data or an encoder that cannot be loaded, before anything is measured.
     """
     from bindlib.encoders.zoo import load_encoder
 
     quartets = load_quartets(data)
-    return [measure_encoder(load_encoder(name, device), quartets, data, seed) for name in encoders]
+    loaded = [load_encoder(name, device) for name in encoders]
+    return [measure_encoder(encoder, quartets, data, seed) for encoder in loaded]

@@ -21,7 +21,9 @@
   };
 
   const figures = [...document.querySelectorAll("figure.bindlib-figure")];
-  const words = figures.flatMap((f) => [...f.querySelectorAll("svg text")].filter((t) => t.textContent.trim()));
+  // Vega keeps the labels it drops, at opacity 0.
+  const words = figures.flatMap((f) => [...f.querySelectorAll("svg text")]
+    .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity > 0));
   const clipped = (text) => {
     const [word, picture] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
     return word.left < picture.left - 2 || word.right > picture.right + 2 ||

@@ -101,6 +101,14 @@ def test_without_scripts_a_picture_and_its_words_remain(html, origin, pages, ope
             assert not figure.locator(".bindlib-figure__chart").is_visible()
 
 
+def test_without_the_libraries_a_picture_and_its_words_remain(html, origin, pages, open_page):
+    page = open_page("about:blank")
+    page.route("**/*-bundle.js*", lambda route: route.abort())
+    page.goto(f"{origin}/{_with_figures(html, pages)[0]}")
+    for figure in page.locator("figure.bindlib-figure").all():
+        assert figure.locator(".bindlib-figure__chart img").is_visible()
+
+
 def test_on_paper_the_picture_stays_and_the_controls_go(html, origin, pages, open_page, settle):
     for name in _with_figures(html, pages):
         page = open_page(f"{origin}/{name}")

@@ -8,6 +8,7 @@ from bindlib.explorers import bag_of_words, frontier, measurements
 from bindlib.scenes import RED_CAR_BLUE_DOG
 from bindlib.theory.bag_of_words import best_image, ceiling, margin, unit
 
+ENCODERS = (("minilm", 0.1, 0.05, 0.8), ("glove", 0.0, 0.02, None), ("random-clip:0", 0.3, 0.2, 1))
 ROWS = [
     {
         "encoder": name, "n": 20, "ceiling": d, "delta": delta, "cap": (8 * delta) ** 0.5,
@@ -15,7 +16,7 @@ ROWS = [
         "binding_to_order": ratio, "order_closer": 0.5,
         "intervals": {"usage": [0.1, 0.3], "binding_to_order": None if ratio is None else [0.5, 1.5]},
     }
-    for name, d, delta, ratio in (("minilm", 0.1, 0.05, 0.8), ("glove", 0.0, 0.02, None), ("random-clip:0", 0.3, 0.2, 1))
+    for name, d, delta, ratio in ENCODERS
 ]  # fmt: skip
 ORDERS = [{"encoder": "toy", "other": "swap, another scene", "caption": "<b>", "distance": 0.1}]
 FIGURES = {
