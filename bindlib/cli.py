@@ -125,7 +125,7 @@ def encoders(as_json: Json = False) -> None:
 
     with redirect_stdout(sys.stderr):
         rows = listing()
-    _show(rows, as_json, ("name", "loadable", "licence", "description", "why_not"))
+    _show(rows, as_json, ("name", "loadable", "description", "licence", "why_not"))
 
 
 @app.command()
@@ -167,14 +167,15 @@ def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]
     if as_json:
         print(json.dumps(_plain(rows), indent=2, allow_nan=False))
         return
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table()
+    table = Table(box=SIMPLE)
     shown = columns or tuple(rows[0] if rows else ())
-    for column in shown:
-        table.add_column(column)
+    for i, column in enumerate(shown):
+        table.add_column(column.replace("_", " "), no_wrap=i == 0, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in shown))
     Console().print(table)
