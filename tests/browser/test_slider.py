@@ -71,7 +71,8 @@ TRACK = """async (control) => {
     control.value = Number(control.min) + i * control.step;
     control.dispatchEvent(new Event("input"));
     await new Promise(requestAnimationFrame);
-    seen.push(["delta", "paper_cap", "sharp_cap"].map((s) => +figure.querySelector(`[data-signal=${s}]`).dataset.value));
+    const value = (signal) => +figure.querySelector(`[data-signal=${signal}]`).dataset.value;
+    seen.push(["delta", "paper_cap", "sharp_cap"].map(value));
   }
   return seen;
 }"""
