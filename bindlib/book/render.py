@@ -47,7 +47,9 @@ class FigureRenderer:
 def figure_html(spec: dict, height: int) -> tuple[str, str]:
     """The markup of a figure before and after its still picture; ``height`` in CSS pixels is kept free for it."""
     words = spec["usermeta"]["bindlib"]
-    drawn = {key: value for key, value in spec.items() if key != "usermeta"}
+    drawn = {key: value for key, value in spec.items() if key not in ("usermeta", "background")}
+    if takes_page_width(spec):
+        drawn["width"] = "container"
     sliders = sum("bind" in param for param in spec.get("params", ()))
     box = "bindlib-figure__chart" if takes_page_width(spec) else "bindlib-figure__chart bindlib-figure__chart--fixed"
     # The picture itself carries the alt text; the figure around it only says what kind of thing it is.

@@ -1,6 +1,7 @@
 """The colours hold what the palette says of them: contrast on both pages, and apart for every kind of eye."""
 
 from itertools import combinations
+from pathlib import Path
 
 import altair as alt
 import numpy as np
@@ -51,6 +52,11 @@ def test_series_are_told_apart(eye):
 
 def test_ink_reads_on_paper():
     assert contrast(palette.INK, palette.LIGHT_PAGE) >= 7
+
+
+def test_style_sheet_maps_this_ink():
+    style = (Path(palette.__file__).parent / "static" / "bindlib.css").read_text()
+    assert f'svg [fill="{palette.INK}"]' in style and f'svg [stroke="{palette.INK}"]' in style
 
 
 def test_every_figure_uses_the_theme_and_leaves_altair_s_own_alone():

@@ -36,6 +36,12 @@ def figure(words: str = "A line that rises.", rows=({"encoder": "minilm", "ceili
     return Figure(chart([{"x": 0.0, "y": 1.0, "name": words}]), words, readouts, prompt=words, table=rows)
 
 
+def on_page(spec: dict) -> dict:
+    """The specification that the page's script finds."""
+    soup = BeautifulSoup("".join(figure_html(spec, 300)), "html.parser")
+    return json.loads(soup.find("script", class_="bindlib-figure__spec").string)
+
+
 class TestBundle:
     def test_holds_the_specification_a_picture_and_words(self):
         data, metadata = figure()._repr_mimebundle_()
@@ -56,10 +62,16 @@ class TestBundle:
         read = nbformat.reads(nbformat.writes(notebook), as_version=4)
         assert read.cells[0].outputs[0].data[SPEC_MIME] == data[SPEC_MIME]
 
-    def test_specification_takes_the_page_width_unless_it_is_a_composition(self):
-        assert figure().spec()["width"] == "container"
-        pair = Figure(alt.hconcat(chart(), chart()), "Two lines.")
-        assert "width" not in pair.spec()
+    def test_notebook_gets_a_width_and_the_page_its_own(self):
+        spec = figure().spec()
+        assert (spec["width"], spec["background"]) == (640, "#ffffff")
+        drawn = on_page(spec)
+        assert drawn["width"] == "container"
+        assert "background" not in drawn and "usermeta" not in drawn
+
+    def test_composition_keeps_its_own_width(self):
+        pair = Figure(alt.hconcat(chart(), chart()), "Two lines.").spec()
+        assert "width" not in pair and "width" not in on_page(pair)
         assert not takes_page_width(chart().encode(column="x:N").to_dict())
         assert not takes_page_width(chart().facet("x:N").to_dict())
 
