@@ -32,7 +32,7 @@ check: $(INSTALLED)
 	@$(BIN)/bindlib check
 
 lab: $(INSTALLED)
-	@$(BIN)/jupyter lab chapters
+	@root=$$(test "$$(id -u)" != 0 || echo --allow-root) && $(BIN)/jupyter lab $$root chapters
 
 serve:
 	@test -f _build/html/index.html || { echo "there is no book yet: run make book"; exit 1; }

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from math import inf, isfinite
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,19 @@ class Theorem:
             raise ValueError(f"{self.label} has no hypothesis {dropped!r}")
         kept = tuple(h for h in self.hypotheses if h != dropped)
         return Certificate(self.label, self.statement, kept, instances, worst_slack, self.tolerance, seed, witness)
+
+
+def worst_case(
+    case: Callable[[np.random.Generator], tuple[float, Mapping[str, Any]]], instances: int, seed: int
+) -> tuple[float, Mapping[str, Any]]:
+    """The largest slack of ``instances`` draws of ``case(rng) -> (slack, witness)``, with its witness.
+
+    A slack that is not finite counts as infinite, so that a check which computed nothing sensible fails.
+    """
+    rng = np.random.default_rng(seed)
+    cases = (case(rng) for _ in range(instances))
+    finite = ((float(slack) if isfinite(slack) else inf, witness) for slack, witness in cases)
+    return max(finite, key=lambda drawn: drawn[0])
 
 
 Check = Callable[..., Certificate]  # check(seed=0) -> Certificate

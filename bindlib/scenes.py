@@ -7,7 +7,7 @@ is a pure, hashable value; every draw takes ``rng``.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
-from math import comb
+from math import comb, perm
 
 import numpy as np
 
@@ -47,10 +47,12 @@ class Scene:
 
     @property
     def objects(self) -> tuple[str, ...]:
+        """The objects, sorted."""
         return tuple(atom.object for atom in self.atoms)
 
     @property
     def attributes(self) -> tuple[str, ...]:
+        """The attributes, in the order of the objects."""
         return tuple(atom.attribute for atom in self.atoms)
 
     def __len__(self) -> int:
@@ -94,8 +96,12 @@ ANCHOR_WORDINGS = (
 def neutral_anchor(scene: Scene, wording: int = 0) -> str:
     """A caption with both objects and both attributes of a two-atom scene, and no pairing.
 
-    ``wording`` indexes ``ANCHOR_WORDINGS``: the anchor is a choice, and its spread is reported.
+    ``wording`` indexes ``ANCHOR_WORDINGS``: the anchor is a choice, and its spread is reported.  Objects and attributes
+    are listed in the scene's order, so a reader of "respectively" could still pair them.  Raises ``ValueError`` unless
+    the scene has two atoms.
     """
+    if len(scene) != 2:
+        raise ValueError(f"a neutral anchor is worded for two atoms, got {len(scene)}")
     (o1, o2), (a1, a2) = scene.objects, scene.attributes
     return ANCHOR_WORDINGS[wording].format(o1=o1, o2=o2, a1=a1, a2=a2)
 
@@ -112,7 +118,7 @@ class Quartet:
 
     @classmethod
     def of(cls, scene: Scene, wording: int = 0) -> "Quartet":
-        """The quartet of a two-atom scene with distinct attributes."""
+        """The quartet of a two-atom scene; ``ValueError`` for another size or equal attributes."""
         swapped = swap(scene)
         backwards = (1, 0)
         return cls(
@@ -133,7 +139,7 @@ class World:
 
     def n_scenes(self, k: int) -> int:
         """Number of ``k``-scenes whose attributes are all distinct: ``C(M, k) K! / (K - k)!``."""
-        return comb(len(self.objects), k) * int(np.prod([len(self.attributes) - i for i in range(k)]))
+        return comb(len(self.objects), k) * perm(len(self.attributes), k)
 
     def scenes(self, k: int) -> Iterator[Scene]:
         """Every ``k``-scene whose attributes are all distinct."""

@@ -2,6 +2,11 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# Shared cores stall: a slow example is no failure, and speed is measured elsewhere.
+settings.register_profile("book", deadline=None)
+settings.load_profile("book")
 
 DATA = Path(__file__).parent / "data"
 

@@ -9,6 +9,7 @@ import types
 import pytest
 
 from bindlib import __version__, cli, device
+from bindlib.book.claims import sound
 from bindlib.errors import BindlibError
 
 CLAIM = {
@@ -93,7 +94,7 @@ def test_help_answers_without_what_commands_import():
     [({}, 0), ({"mutant": None}, 0), ({"holds": False}, 1), ({"mutant": {"holds": True}}, 1)],
 )
 def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds(command, monkeypatch, change, expected):
-    provide(monkeypatch, "bindlib.book.claims", run=lambda mutants: [CLAIM | change])
+    provide(monkeypatch, "bindlib.book.claims", run=lambda mutants, seed: [CLAIM | change], sound=sound)
     code, out, err = command("claims", "--json", "--mutants")
     assert code == expected
     assert json.loads(out) == [CLAIM | change]
@@ -101,7 +102,7 @@ def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds(command, monkeypatc
 
 
 def test_json_is_all_that_standard_output_gets(command, monkeypatch):
-    def measure(encoders, data, device, seed):
+    def measure(encoders, data, device, seed, tell):
         print("loading", encoders, data, device, seed)
         return [ROW]
 
@@ -129,7 +130,7 @@ def test_an_error_cannot_steer_the_terminal(command, monkeypatch):
 
 def test_cuda_that_is_missing_is_said_and_the_cpu_used(command, monkeypatch):
     monkeypatch.setattr(device, "_cuda_works", lambda: False)
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda e, d, device, s: [{"encoder": device}])
+    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda e, d, device, *_: [{"encoder": device}])
     code, out, err = command("measure", "a", "--device", "cuda", "--json")
     assert code == 0 and json.loads(out) == [{"encoder": "cpu"}]
     assert err == "--device cuda: torch finds no CUDA device here, so the CPU is used\n"

@@ -13,7 +13,12 @@ from bindlib.book.notebook import Notebook, leftovers, numbered, read, source, t
 
 MAX_DEF_LINES = 5
 
-_RESULT = re.compile(r"\d+\.\d+|\d+\s?\\?%")
+_RESULT = re.compile(
+    r"""(?:\d|(?<![\w.)]))(?:\.|\{[.,]\})\d+  # 0.5, .5, 0{,}5
+      | \b\d+e[-+]?\d+                     # 1e-3
+      | \d+\s?(?:\\?%|per\s?cent)""",
+    re.VERBOSE | re.IGNORECASE,
+)
 # Lines that hold no prose: sizes of figures, files that a directive names, targets of [links].
 _NO_PROSE = re.compile(
     r"""^\s* (?: :(?:width|height|scale|figwidth|widths):

@@ -18,7 +18,7 @@ SPEC_MIME = "application/vnd.vegalite.v5+json"
 _COMPOSITE = ("hconcat", "vconcat", "concat", "facet", "repeat")
 _FACET_CHANNELS = ("row", "column", "facet")
 _TITLE_LETTERS = 40  # what fits under a chart on a screen 390 pixels wide
-_STILL_WIDTH = 640
+_WIDTH = 640
 _STILL_SCALE = 2
 
 
@@ -74,21 +74,26 @@ class Figure:
             return _wrap_titles(self.chart.to_dict())
 
     def spec(self) -> dict:
-        """The Vega-Lite specification for the page, with what the page says about it in ``usermeta["bindlib"]``."""
-        spec = dict(self._drawing, description=self.alt)
-        if takes_page_width(spec):
-            spec |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
+        """The Vega-Lite specification for a notebook, with what the page adds to it in ``usermeta["bindlib"]``.
+
+        Its width is fixed and its ground is white, because a notebook's output area has no width of its own and may
+        be dark; `bindlib.book.render` makes both follow the page.
+        """
         words = {"alt": self.alt, "prompt": self.prompt, "readouts": [asdict(r) for r in self.readouts]}
-        return spec | {"usermeta": {"bindlib": words | {"table": [dict(row) for row in self.table]}}}
+        words["table"] = [dict(row) for row in self.table]
+        return self._picture() | {"description": self.alt, "usermeta": {"bindlib": words}}
 
     def still(self) -> bytes:
-        """The picture with its controls at their first values, as PNG bytes on white: what remains without scripts."""
+        """The picture with its controls at their first values, as PNG bytes: what remains without scripts."""
         import vl_convert
 
-        spec = dict(self._drawing, background=palette.LIGHT_PAGE)
-        if takes_page_width(spec):
-            spec |= {"width": _STILL_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
-        return vl_convert.vegalite_to_png(spec, scale=_STILL_SCALE)
+        return vl_convert.vegalite_to_png(self._picture(), scale=_STILL_SCALE)
+
+    def _picture(self) -> dict:
+        picture = dict(self._drawing, background=palette.LIGHT_PAGE)
+        if takes_page_width(picture):
+            picture |= {"width": _WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
+        return picture
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         """The types a notebook stores, and their metadata: the specification, a still picture, and the alt text."""

@@ -57,6 +57,8 @@ def chart_theme() -> alt.theme.ThemeConfig:
                     "gridColor": GREY,
                     "gridOpacity": 0.25,
                 },
+                # Set flush right, a title may run back under the labels of the y axis: the room counts on a telephone.
+                "axisX": {"titleAnchor": "end"},
                 "legend": {**_LABELS, "orient": "top", "labelLimit": 0, "symbolStrokeWidth": 2.5},
                 "header": _LABELS,
                 "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontSize": 15},

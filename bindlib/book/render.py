@@ -13,6 +13,7 @@ from html import escape
 from docutils import nodes
 
 from bindlib.book.figure import SPEC_MIME, takes_page_width
+from bindlib.book.table import Table
 from bindlib.book.vendor import VEGA_SCRIPT
 
 FIGURE_SCRIPT = "bindlib-figure.js"
@@ -46,7 +47,9 @@ class FigureRenderer:
 def figure_html(spec: dict, height: int) -> tuple[str, str]:
     """The markup of a figure before and after its still picture; ``height`` in CSS pixels is kept free for it."""
     words = spec["usermeta"]["bindlib"]
-    drawn = {key: value for key, value in spec.items() if key != "usermeta"}
+    drawn = {key: value for key, value in spec.items() if key not in ("usermeta", "background")}
+    if takes_page_width(spec):
+        drawn["width"] = "container"
     sliders = sum("bind" in param for param in spec.get("params", ()))
     box = "bindlib-figure__chart" if takes_page_width(spec) else "bindlib-figure__chart bindlib-figure__chart--fixed"
     # The picture itself carries the alt text; the figure around it only says what kind of thing it is.
@@ -96,20 +99,8 @@ def _readouts_html(readouts: list[dict]) -> str:
 def _table_html(rows: list[dict]) -> str:
     if not rows:
         return ""
-    names = list(rows[0])
-    head = "".join(f'<th scope="col">{escape(str(name))}</th>' for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(row.get(name))}</td>" for name in names) + "</tr>" for row in rows)
-    return (
-        '<details class="bindlib-figure__data"><summary>The numbers in this figure</summary>'
-        '<div class="bindlib-scroll" tabindex="0" role="region" aria-label="The numbers in this figure">'
-        f'<table class="table"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></details>'
-    )
-
-
-def _cell(value) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
+    table = Table(rows, digits=4)._repr_html_()
+    return f'<details class="bindlib-figure__data"><summary>The numbers in this figure</summary>{table}</details>'
 
 
 def _write_still(renderer, png: str) -> str:

@@ -54,6 +54,8 @@ def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray
 
 
 BATCH = 64
+# Below this distance two unit vectors are one point to float32 rounding, and the order of two such distances is noise.
+SAME_POINT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,11 @@ class TextTower:
         return sum(n > self.context_length for n in self.lengths(list(captions)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DualTower(TextTower):
     """A ``DualEncoder`` made of functions; ``image_vectors`` maps at most ``BATCH`` PIL images to rows ``(n, dim)``."""
 
-    image_vectors: Callable[[list], np.ndarray] | None = None
+    image_vectors: Callable[[list], np.ndarray]
 
     def encode_image(self, images: list) -> np.ndarray:
         """Unit rows ``(n, dim)``, float32. Errors as in ``DualEncoder``."""

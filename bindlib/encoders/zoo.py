@@ -185,15 +185,24 @@ def load_encoder(name: str, device: str = "cpu") -> TextEncoder:
     ``device`` is a torch device; encoders that don't run on torch ignore it. Packaged encoders ask no network.
     Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or a bad device.
     """
-    card, parameters = _find(name)
-    if problem := card.problem():
-        raise BindlibError(f"{name} cannot be loaded: {problem}")
+    card, parameters = require(name)
     if "torch" in card.needs:
         _check_device(device)
     try:
         return card.load(name, parameters, [file.locate() for file in card.files], device)
     except ImportError as error:
         raise BindlibError(f"{name} cannot be loaded, an import failed ({error}): {INSTALL}") from error
+
+
+def require(name: str) -> tuple[Card, str]:
+    """The card of ``name`` and what follows its colon, without loading anything.
+
+    Raises ``BindlibError`` on an unknown name, a missing package or a weight file with another hash.
+    """
+    card, parameters = _find(name)
+    if problem := card.problem():
+        raise BindlibError(f"{name} cannot be loaded: {problem}")
+    return card, parameters
 
 
 def listing() -> list[dict]:

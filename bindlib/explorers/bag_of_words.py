@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
+import numpy as np
 
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, VERMILION
@@ -12,13 +13,10 @@ from bindlib.explorers.drawing import data, slider, unit_circle, vector
 from bindlib.scenes import Quartet, Scene
 from bindlib.theory.bag_of_words import ceiling
 
-
-def pairing_ceiling(weight: float) -> float:
-    """Ceiling of ``t = normalise((1 - w) bag + w code(c))`` with orthonormal ``bag``, ``code(c)``, ``code(σc)``.
-
-    ``w`` in ``[0, 1]``: 0 is a bag of words, 1 a code of the scene alone; the explorer draws this closed form.
-    """
-    return 2**0.5 * weight / ((1 - weight) ** 2 + weight**2) ** 0.5
+# Ceiling and margin of t = normalise((1 - w) bag + w code(c)) with orthonormal bag, code(c), code(σc); the image lies
+# in the plane of the two captions, at an angle from their common direction.
+CEILING = "sqrt(2) * weight / sqrt(pow(1 - weight, 2) + pow(weight, 2))"
+MARGIN = "ceiling * sin(image * PI / 180)"
 
 
 def chart() -> Figure:
@@ -31,8 +29,8 @@ def chart() -> Figure:
     params = [
         slider("weight", "weight of the pairing w", 0, 1, 0.01, 0.4),
         slider("image", "image direction θ, degrees", -180, 180, 1, 30),
-        alt.param(name="ceiling", expr="sqrt(2) * weight / sqrt(pow(1 - weight, 2) + pow(weight, 2))"),
-        alt.param(name="margin", expr="ceiling * sin(image * PI / 180)"),
+        alt.param(name="ceiling", expr=CEILING),
+        alt.param(name="margin", expr=MARGIN),
     ]
     drawing = alt.layer(
         unit_circle(),
@@ -55,42 +53,40 @@ def chart() -> Figure:
     )
 
 
-def word_order_rows(encoders: Sequence[TextEncoder], scene: Scene) -> list[dict[str, Any]]:
-    """Distance of the scene's caption to its order variant and to its swap, for each encoder.
+MOVES = {"order_distance": "other order, same scene", "swap_distance": "swap, another scene"}
 
-    Rows ``encoder, other, caption, distance``.
-    """
+
+def word_order_rows(encoders: Sequence[TextEncoder], scene: Scene) -> list[dict[str, Any]]:
+    """Rows ``encoder, order_distance, swap_distance``: from the scene's caption to its order variant and its swap."""
     quartet, rows = Quartet.of(scene), []
     for encoder in encoders:
-        here, order, swapped = encoder.encode_text([quartet.caption, quartet.caption_reordered, quartet.swap]).astype(
-            float
-        )
-        for other, text, vector_ in (
-            ("other order, same scene", quartet.caption_reordered, order),
-            ("swap, another scene", quartet.swap, swapped),
-        ):
-            distance = float(ceiling(here, vector_))
-            rows.append({"encoder": encoder.name, "other": other, "caption": text, "distance": distance})
+        vectors = encoder.encode_text([quartet.caption, quartet.caption_reordered, quartet.swap])
+        here, order, swapped = vectors.astype(np.float64)
+        distances = {"order_distance": float(ceiling(here, order)), "swap_distance": float(ceiling(here, swapped))}
+        rows.append({"encoder": encoder.name} | distances)
     return rows
 
 
 def word_orders(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Bars of ``word_order_rows``: what each encoder thinks moved when the words moved."""
+    """Bars of ``word_order_rows``: how far each encoder moves when the words move."""
+    bars = [
+        {"encoder": row["encoder"], "move": move, "distance": row[key]} for row in rows for key, move in MOVES.items()
+    ]
     drawing = (
-        alt.Chart(data(rows))
+        alt.Chart(data(bars))
         .mark_bar()
         .encode(
-            x=alt.X("distance:Q", title="distance from “a red car and a blue dog”"),
+            x=alt.X("distance:Q", title="distance from the caption"),
             y=alt.Y("encoder:N", title=None, sort=None, axis=alt.Axis(labelLimit=110)),
-            yOffset=alt.YOffset("other:N", sort=None),
-            color=alt.Color("other:N", title=None, sort=None, legend=alt.Legend(columns=1)),
-            tooltip=["encoder:N", "caption:N", alt.Tooltip("distance:Q", format=".4f")],
+            yOffset=alt.YOffset("move:N", sort=None),
+            color=alt.Color("move:N", title=None, sort=None, legend=alt.Legend(columns=1)),
+            tooltip=["encoder:N", "move:N", alt.Tooltip("distance:Q", format=".4f")],
         )
         .properties(height=alt.Step(13))
     )
     return Figure(
         drawing,
-        alt="For each encoder two bars: the distance from the caption to the same scene in the other order, and to the "
-        "swap. The word average and the tower without positions have no bar at all.",
+        alt="For each encoder two bars: the distance from the caption to the same scene in the other order, and the "
+        "distance to the swap.",
         table=tuple(rows),
     )

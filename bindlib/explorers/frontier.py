@@ -67,7 +67,7 @@ def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         drawing,
         alt="Ceiling d against smoothness delta. The region below the sharp cap is shaded; the paper's cap runs just "
         "above the sharp one for small delta and exceeds 2, the largest distance there is, once delta passes one half."
-        + (" Measured encoders are diamonds, all far below both caps." if rows else ""),
+        + (" Measured encoders are diamonds." if rows else ""),
         readouts=_READOUTS,
         prompt="Before you move it: at which δ do the two caps differ by a tenth? When does the paper's cap pass 2?",
         table=tuple({"encoder": r["encoder"], "delta": r["delta"], "ceiling": r["ceiling"]} for r in rows),

@@ -8,6 +8,8 @@ import numpy as np
 
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
+from bindlib.book.reported import reported
+from bindlib.encoders.base import SAME_POINT
 from bindlib.explorers.drawing import data, slider
 
 KIND_COLOURS = {"trained": BLUE, "bag of words": VERMILION, "null: random weights": GREEN}
@@ -15,16 +17,16 @@ KIND_SHAPES = ("circle", "square", "triangle-up")
 METRICS = {"usage": "usage, d / cap", "binding_to_order": "binding-to-order ratio, d / d_order"}
 
 
-def kind(encoder: str) -> str:
-    """What a row stands for: a trained encoder, an exact bag of words, or the null control."""
-    if encoder.startswith("random-"):
+def kind(row: dict[str, Any]) -> str:
+    """What a row stands for: the null control by its name, a bag of words by its ceiling, else a trained encoder."""
+    if row["encoder"].startswith("random-clip:"):
         return "null: random weights"
-    return "bag of words" if encoder in ("glove", "minilm-no-positions") else "trained"
+    return "bag of words" if row["ceiling"] < SAME_POINT else "trained"
 
 
 def _points(rows: Sequence[dict[str, Any]]) -> alt.Data:
     names = ("encoder", "ceiling", "cap", "delta", "usage", "binding_to_order", "order_closer")
-    return data({name: row[name] for name in names} | {"kind": kind(row["encoder"])} for row in rows)
+    return data({name: row[name] for name in names} | {"kind": kind(row)} for row in rows)
 
 
 def _kind_encodings() -> dict[str, Any]:
@@ -46,9 +48,10 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     top = 1.08 * max(1.0, *(row["cap"] for row in rows))
     x = alt.X("cap:Q", title="cap 2√(2δ)", scale=alt.Scale(domain=[0, top]))
     y = alt.Y("ceiling:Q", title="ceiling d", scale=alt.Scale(domain=[0, top * 0.42], clamp=True))
+    low, high = (reported(key).number / 100 for key in ("usage_low", "usage_high"))
     ends = alt.Chart(data({"cap": cap} for cap in np.linspace(0, top, 101)))
     wedge = (
-        ends.transform_calculate(low="0.25 * datum.cap", high="0.35 * datum.cap")
+        ends.transform_calculate(low=f"{low} * datum.cap", high=f"{high} * datum.cap")
         .mark_area(color=GREY, opacity=0.2)
         .encode(x, y=alt.Y("low:Q"), y2="high:Q")
     )
@@ -62,7 +65,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     return Figure(
         alt.layer(wedge, ray, points).add_params(*params).properties(height=340),
         alt="Mean ceiling against mean cap for each encoder. The grey wedge is where the source paper places deployed "
-        "encoders. The untrained towers lie inside it; the bags of words lie on the axis.",
+        "encoders. Trained encoders, bags of words and untrained towers have different colours and shapes.",
         readouts=(
             Readout("ray", "usage of the ray", ".2f"),
             Readout("below", f"encoders at or below it, of {len(rows)}", ".0f"),
@@ -72,39 +75,29 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-def metrics(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Every encoder on one line for each of two metrics, with their intervals over quartets."""
-    long = [
-        {
-            "encoder": row["encoder"],
-            "kind": kind(row["encoder"]),
-            "metric": label,
-            "value": row[metric],
-            "low": row["intervals"][metric][0],
-            "high": row["intervals"][metric][1],
-        }
+def metric(rows: Sequence[dict[str, Any]], name: str) -> Figure:
+    """Every encoder on one line for the metric ``name`` (a key of ``METRICS``), with its interval over quartets."""
+    points = [
+        {"encoder": row["encoder"], "kind": kind(row), "value": row[name]}
+        | dict(zip(("low", "high"), row["intervals"][name], strict=True))
         for row in rows
-        for metric, label in METRICS.items()
-        if row[metric] is not None and row["intervals"][metric] is not None
+        if row[name] is not None and row["intervals"][name] is not None
     ]
+    x = alt.X("value:Q", title=METRICS[name], scale=alt.Scale(zero=True))
     base = alt.Chart().encode(y=alt.Y("encoder:N", title=None, sort=[row["encoder"] for row in rows]))
-    encodings = _kind_encodings() | {"tooltip": ["encoder:N", *(f"{n}:Q" for n in ("value", "low", "high"))]}
-    drawing = (
-        alt.layer(
-            base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=None), x2="high:Q", color=encodings["color"]),
-            base.mark_point(size=80, opacity=1).encode(x="value:Q", **encodings),
-            data=data(long),
-        )
-        .properties(width=190, height=190)
-        .facet(column=alt.Column("metric:N", title=None, sort=list(METRICS.values())))
-        .resolve_scale(x="independent")
+    encodings = _kind_encodings() | {
+        "tooltip": ["encoder:N", *(alt.Tooltip(f"{n}:Q", format=".3f") for n in ("value", "low", "high"))]
+    }
+    drawing = alt.layer(
+        base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q"), x2="high:Q", color=encodings["color"]),
+        base.mark_point(size=80, opacity=1).encode(x=x, **encodings),
+        data=data(points),
     )
     return Figure(
-        drawing,
-        alt="Two panels of points with 95 percent intervals, one point for each encoder. In the panel of usage the "
-        "untrained towers lie among the trained encoders and above most of them. In the panel of the binding-to-order "
-        "ratio the universal sentence encoder stands apart.",
-        table=tuple(long),
+        drawing.properties(height=alt.Step(22)),
+        alt=f"One line for each encoder: its {METRICS[name]} as a point, with a 95 percent interval over scenes. "
+        "Trained encoders, bags of words and the untrained towers have different colours and shapes.",
+        table=tuple(points),
     )
 
 

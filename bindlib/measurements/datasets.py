@@ -8,20 +8,27 @@ from typing import Any
 import numpy as np
 
 from bindlib.errors import BindlibError
-from bindlib.scenes import WORLD, Quartet
+from bindlib.scenes import WORLD, Quartet, swap
 
 BUILT_IN = "quartets"
-N_BUILT_IN = 120
+N_BUILT_IN = {"ci": 120, "full": 1200}  # by profile
 KEYS = tuple(field.name for field in fields(Quartet))
 
 
-def built_in_quartets(wording: int = 0, n: int = N_BUILT_IN) -> list[Quartet]:
-    """``n`` quartets over distinct two-object scenes of ``WORLD``, always the same; ``wording`` selects the anchor."""
-    rng = np.random.default_rng(0)
-    scenes: dict = {}
-    while len(scenes) < n:
-        scenes[WORLD.draw(2, rng)] = None
-    return [Quartet.of(scene, wording) for scene in scenes]
+def built_in_quartets(wording: int = 0, n: int = N_BUILT_IN["ci"]) -> list[Quartet]:
+    """``n`` quartets over two-object scenes of ``WORLD``, always the same; ``wording`` selects the anchor.
+
+    No scene appears twice, and none together with its own swap, which would be the same pair of captions again.
+    Raises ``ValueError`` when ``WORLD`` has fewer than ``n`` such pairs.
+    """
+    if n > WORLD.n_scenes(2) // 2:
+        raise ValueError(f"there are {WORLD.n_scenes(2) // 2} pairs of a scene and its swap, fewer than {n}")
+    rng, chosen = np.random.default_rng(0), {}
+    while len(chosen) < n:
+        scene = WORLD.draw(2, rng)
+        if swap(scene) not in chosen:
+            chosen[scene] = None
+    return [Quartet.of(scene, wording) for scene in chosen]
 
 
 def load_quartets(data: str) -> list[Quartet]:

@@ -12,32 +12,40 @@ from typing import Any
 import numpy as np
 from scipy.stats import bootstrap
 
-from bindlib.encoders.base import TextEncoder
-from bindlib.measurements.datasets import load_quartets
-from bindlib.scenes import Quartet
+from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
+from bindlib.measurements.datasets import KEYS, built_in_quartets, load_quartets
+from bindlib.scenes import ANCHOR_WORDINGS, Quartet
 from bindlib.theory import frontier
-from bindlib.theory.bag_of_words import ceiling
-
-# Below this distance two vectors are the same point to float32 rounding, so an order of two such distances is noise.
-SAME_POINT = 1e-6
+from bindlib.theory.bag_of_words import ceiling, unit
 
 Arrays = dict[str, np.ndarray]
 
 
 def embed_quartets(encoder: TextEncoder, quartets: list[Quartet]) -> np.ndarray:
     """Vectors ``(n, 5, dim)`` float64 of the captions of each quartet, in the order of its fields; each text once."""
-    texts = sorted({text for quartet in quartets for text in astuple(quartet)})
+    texts = _texts(quartets)
     row = {text: i for i, text in enumerate(texts)}
-    vectors = np.asarray(encoder.encode_text(texts), dtype=np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = unit(unit_rows(encoder.encode_text(texts), encoder.name, texts).astype(np.float64))
     return vectors[[[row[text] for text in astuple(quartet)] for quartet in quartets]]
+
+
+def _texts(quartets: list[Quartet]) -> list[str]:
+    """Every caption of the quartets once, sorted."""
+    return sorted({text for quartet in quartets for text in astuple(quartet)})
 
 
 def centroid_anchor(vectors: np.ndarray) -> np.ndarray:
     """``vectors`` ``(n, 5, dim)`` with each anchor replaced by the direction of the mean of its four captions."""
-    centroid = vectors[:, :4].mean(axis=1)
-    centroid /= np.linalg.norm(centroid, axis=1, keepdims=True)
-    return np.concatenate([vectors[:, :4], centroid[:, None]], axis=1)
+    return _with_anchor(vectors, vectors[:, :4])
+
+
+def midpoint_anchor(vectors: np.ndarray) -> np.ndarray:
+    """``vectors`` ``(n, 5, dim)`` with each anchor replaced by the midpoint of caption and swap, the best anchor."""
+    return _with_anchor(vectors, vectors[:, :2])
+
+
+def _with_anchor(vectors: np.ndarray, around: np.ndarray) -> np.ndarray:
+    return np.concatenate([vectors[:, :4], unit(around.mean(axis=1))[:, None]], axis=1)
 
 
 def per_quartet(vectors: np.ndarray) -> Arrays:
@@ -100,7 +108,7 @@ def measure_encoder(encoder: TextEncoder, quartets: list[Quartet], data: str, se
     ``data`` names the quartets in the row; ``truncated`` counts captions longer than the encoder's context.
     """
     numbers = summarise(per_quartet(embed_quartets(encoder, quartets)), np.random.default_rng(seed))
-    texts = sorted({text for quartet in quartets for text in astuple(quartet)})
+    texts = _texts(quartets)
     if truncated := encoder.count_truncated(texts):
         logging.getLogger("bindlib").warning(
             "%s reads %s tokens: %d of %d captions are longer and lose their end, where a swap is invisible",
@@ -116,12 +124,28 @@ def measure_encoder(encoder: TextEncoder, quartets: list[Quartet], data: str, se
     return {field: row[field] for field in FIELDS}
 
 
-def measure(encoders: list[str], data: str = "quartets", device: str = "cpu", seed: int = 0) -> list[dict[str, Any]]:
-    """One row for each named encoder on ``data``; see ``measure_encoder``.
+def measure(
+    encoders: list[str], data: str = "quartets", device: str = "cpu", seed: int = 0, tell: Callable[[str], None] = str
+) -> list[dict[str, Any]]:
+    """One row for each named encoder on ``data``; see ``measure_encoder``.  ``tell`` is given a line of progress each.
 
-    Raises ``BindlibError`` for bad data or an encoder that cannot be loaded, before anything is measured twice.
+    Raises ``BindlibError`` for bad data, an unknown encoder or a missing package before anything is measured.
     """
-    from bindlib.encoders.zoo import load_encoder
+    from bindlib.encoders.zoo import load_encoder, require
 
     quartets = load_quartets(data)
-    return [measure_encoder(load_encoder(name, device), quartets, data, seed) for name in encoders]
+    for name in encoders:
+        require(name)
+    rows = []
+    for i, name in enumerate(encoders, 1):
+        tell(f"measuring {name} ({i} of {len(encoders)}) on {len(quartets)} quartets")
+        rows.append(measure_encoder(load_encoder(name, device), quartets, data, seed))
+    return rows
+
+
+def usage_by_wording(encoder: TextEncoder, n: int) -> list[float]:
+    """Mean usage (of the paper's cap) on ``n`` built-in quartets under each wording of the anchor, in their order."""
+    wordings = range(len(ANCHOR_WORDINGS))
+    quartets = [quartet for wording in wordings for quartet in built_in_quartets(wording, n)]
+    vectors = embed_quartets(encoder, quartets).reshape(len(wordings), n, len(KEYS), -1)
+    return [float(per_quartet(of_wording)["usage"].mean()) for of_wording in vectors]

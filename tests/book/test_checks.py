@@ -8,6 +8,11 @@ from bindlib.book.checks import bare_results, long_definitions, page_faults, sou
 TYPED = [
     "The cap is 0.667 here.",
     "It rose by 12%.",
+    "It rose by 12 percent.",
+    "It rose by 12 per\ncent.",
+    "A cap of .5 is reached.",
+    "A slack of 1e-3.",
+    "A cap of $0{,}25$.",
     "It rose by 12 %.",
     "A cap of $\\delta = 0.25$.",
     "Also $50\\%$ of it.",

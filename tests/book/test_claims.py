@@ -5,10 +5,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
 from bindlib.book import claims
 from bindlib.errors import BindlibError
+from bindlib.theory import bag_of_words, frontier
 
 CHAPTERS = Path(__file__).parents[2] / "chapters"
 STATED = re.compile(r"\{prf:(?:theorem|proposition|lemma|corollary)\}[^\n]*\n:label:\s*(\S+)")
@@ -34,7 +36,9 @@ def test_every_theorem_shows_its_card():
         assert sorted(stated) == sorted(carded), chapter
 
 
-def test_no_theorem_goes_unlabelled():
+def test_no_theorem_goes_unlabelled_or_stands_on_a_page_without_a_kernel():
+    for path in CHAPTERS.rglob("*.md"):
+        assert not STATED.search(path.read_text()), path
     for path in CHAPTERS.rglob("*.ipynb"):
         text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
         kinds = re.findall(r"\{prf:(?:theorem|proposition|lemma|corollary)\}", text)
@@ -52,7 +56,48 @@ def test_claim_holds_and_its_mutant_fails(label):
 
 @pytest.mark.parametrize("label", claims.CLAIMS)
 def test_claim_does_not_hang_on_one_seed(label):
-    assert claims.sound(claims.check(label, seed=12345))
+    for seed in (11, 20, 12345):
+        assert claims.sound(claims.check(label, seed=seed)), seed
+
+
+def wrong(function, factor):
+    return lambda *args, **kwargs: factor * function(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("label", "module", "name", "factor"),
+    [
+        ("thm-bag-of-words-collapse", bag_of_words, "margin", np.nan),
+        ("prop-ceiling", bag_of_words, "ceiling", 0.999),
+        ("prop-ceiling", bag_of_words, "best_image", 0.999),
+        ("prop-ceiling", bag_of_words, "margin", np.nan),
+        ("prop-position-blind", bag_of_words, "ceiling", np.nan),
+        ("thm-frontier", frontier, "paper_cap", 0.999),
+        ("thm-frontier", frontier, "paper_cap", 1.001),
+        ("thm-frontier", frontier, "margin", 1.001),
+        ("thm-sharp-frontier", frontier, "sharp_cap", 0.999),
+        ("thm-sharp-frontier", frontier, "sharp_cap", 1.001),
+        ("thm-sharp-frontier", frontier, "smoothness", 1.001),
+        ("thm-sharp-frontier", frontier, "ceiling", np.nan),
+        ("prop-midpoint-anchor", frontier, "smallest_delta", 1.001),
+        ("prop-midpoint-anchor", frontier, "smallest_delta", 0.999),
+        ("prop-midpoint-anchor", frontier, "sharp_cap", 1.001),
+    ],
+)
+def test_a_wrong_formula_is_found_by_the_check(monkeypatch, label, module, name, factor):
+    monkeypatch.setattr(module, name, wrong(getattr(module, name), factor))
+    assert not claims.CLAIMS[label][1].certify(seed=0, instances=300).holds
+
+
+def test_a_map_that_sees_order_is_found_by_the_check(monkeypatch):
+    monkeypatch.setattr(bag_of_words, "superposition", bag_of_words.position_weighted)
+    assert not claims.CLAIMS["thm-bag-of-words-collapse"][1].certify(seed=0, instances=50).holds
+
+
+def test_an_anchor_on_the_wrong_side_is_found_by_the_check(monkeypatch):
+    right = frontier.saturating_captions
+    monkeypatch.setattr(frontier, "saturating_captions", lambda *args: (-right(*args)[0], *right(*args)[1:]))
+    assert not claims.CLAIMS["thm-sharp-frontier"][1].certify(seed=0, instances=50).holds
 
 
 def test_rows_are_json_with_the_promised_fields():

@@ -121,15 +121,19 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     page = context.new_page()
     page.on("request", lambda r: None if _own(r.url, base) else seen.foreign.append(r.url))
     page.on("response", lambda r: seen.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    page.on("requestfailed", lambda r: seen.errors.append(f"{r.failure} {r.url}"))
+    # A request that the browser gave up because the page moved on, as the start page does, is no failure.
+    page.on("requestfailed", lambda r: None if "ABORTED" in r.failure else seen.errors.append(f"{r.failure} {r.url}"))
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
     page.on("console", lambda m: seen.errors.append(f"console: {m.text}") if m.type == "error" else None)
-    # The redirect of the start page leaves behind the document that it came from.
     page.goto(url, wait_until="load")
     page.wait_for_load_state("networkidle")
     _settle(page)
     seen.faults = page.evaluate((Path(__file__).parent / "faults.js").read_text())
-    seen.axe = Axe().run(page, options={"resultTypes": ["violations"], "ancestry": True, "preload": False}).response["violations"]
+    seen.axe = (
+        Axe()
+        .run(page, options={"resultTypes": ["violations"], "ancestry": True, "preload": False})
+        .response["violations"]
+    )
     context.close()
     return seen
 

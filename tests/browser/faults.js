@@ -21,7 +21,9 @@
   };
 
   const figures = [...document.querySelectorAll("figure.bindlib-figure")];
-  const words = figures.flatMap((f) => [...f.querySelectorAll("svg text")].filter((t) => t.textContent.trim()));
+  // Vega keeps the labels it drops, at opacity 0.
+  const words = figures.flatMap((f) => [...f.querySelectorAll("svg text")]
+    .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity > 0));
   const clipped = (text) => {
     const [word, picture] = [text.getBoundingClientRect(), text.ownerSVGElement.getBoundingClientRect()];
     return word.left < picture.left - 2 || word.right > picture.right + 2 ||
@@ -41,6 +43,9 @@
       .filter((r) => !r.textContent.trim() || !r.dataset.value || r.dataset.value === "undefined").map(label),
     faint: words.filter((t) => contrast(getComputedStyle(t).fill) < 4.5).map(label),
     clipped: words.filter(clipped).map((t) => t.textContent),
+    misfit: figures.map((f) => [f.querySelector(".bindlib-figure__chart:not(.bindlib-figure__chart--fixed)"), f.querySelector("svg")])
+      .filter(([box, svg]) => box && svg && Math.abs(svg.getBoundingClientRect().width - box.clientWidth) > 2)
+      .map(([box, svg]) => `${svg.getBoundingClientRect().width} px in ${box.clientWidth} px`),
     scripts: [...document.querySelectorAll("script[src]")].map((s) => s.src).filter((s) => s.includes("thebe")),
     unset: [...article.querySelectorAll(".math")].filter((m) => !m.querySelector("mjx-container")).map(label),
     misset: [...document.querySelectorAll("mjx-merror, [data-mjx-error]")].map(label),

@@ -16,6 +16,7 @@ WHAT = {
     "silent": "a readout shows nothing",
     "faint": "words in a chart have a contrast below 4.5",
     "clipped": "words in a chart run out of the picture",
+    "misfit": "a chart is wider or narrower than its place",
     "scripts": "a live-code script is loaded",
     "unset": "a formula is not typeset",
     "misset": "a formula has an error",
@@ -91,6 +92,16 @@ def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page,
                 assert abs(drawn - reserved) < 40, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
 
 
+def test_a_chart_follows_the_width_of_its_place(origin, open_page, settle):
+    page = open_page(f"{origin}/chapters/frontier.html", 1280)
+    settle(page)
+    figure = page.locator("figure.bindlib-figure").first
+    for room in ("700px", "350px"):
+        figure.evaluate("(node, room) => { node.style.width = room; }", room)
+        page.wait_for_timeout(500)
+        assert abs(figure.locator("svg").bounding_box()["width"] - (int(room[:-2]) - 34)) <= 2
+
+
 def test_without_scripts_a_picture_and_its_words_remain(html, origin, pages, open_page):
     for name in _with_figures(html, pages):
         page = open_page(f"{origin}/{name}", java_script_enabled=False)
@@ -98,17 +109,28 @@ def test_without_scripts_a_picture_and_its_words_remain(html, origin, pages, ope
             picture = figure.locator("img")
             assert picture.get_attribute("alt"), name
             assert picture.bounding_box()["height"] > 100, name
-            assert not figure.locator(".bindlib-figure__chart").is_visible()
+            for part in ("chart", "controls", "readouts"):
+                assert not figure.locator(f".bindlib-figure__{part}").is_visible(), part
 
 
-def test_on_paper_the_picture_stays_and_the_controls_go(html, origin, pages, open_page, settle):
+def test_without_the_libraries_a_picture_and_its_words_remain(html, origin, pages, open_page):
+    page = open_page("about:blank")
+    page.route("**/*-bundle.js*", lambda route: route.abort())
+    page.goto(f"{origin}/{_with_figures(html, pages)[0]}")
+    for figure in page.locator("figure.bindlib-figure").all():
+        assert figure.locator(".bindlib-figure__chart img").is_visible()
+
+
+def test_on_paper_the_picture_stays_in_dark_ink_and_the_controls_go(html, origin, pages, open_page, settle):
     for name in _with_figures(html, pages):
-        page = open_page(f"{origin}/{name}")
+        page = open_page(f"{origin}/{name}", mode="dark")
         settle(page)
         page.emulate_media(media="print")
         for figure in page.locator("figure.bindlib-figure").all():
             assert figure.locator(".bindlib-figure__chart svg").is_visible(), name
             assert not figure.locator(".bindlib-figure__controls").is_visible(), name
+            word = figure.locator("svg text").first
+            assert word.evaluate("(node) => getComputedStyle(node).fill") == "rgb(34, 40, 50)", name
 
 
 def test_the_libraries_come_only_with_the_pages_that_draw(html, pages):

@@ -1,5 +1,6 @@
 """The slider of the frontier chapter: what the page shows is what `bindlib` computes."""
 
+import numpy as np
 import pytest
 
 from bindlib.theory import frontier
@@ -64,11 +65,25 @@ def test_moved_by_key(figure, key):
     assert_readouts_are_computed(figure)
 
 
+TRACK = """async (control) => {
+  const figure = control.closest("figure"), seen = [];
+  for (let i = 0; i <= Math.round((control.max - control.min) / control.step); i++) {
+    control.value = Number(control.min) + i * control.step;
+    control.dispatchEvent(new Event("input"));
+    await new Promise(requestAnimationFrame);
+    const value = (signal) => +figure.querySelector(`[data-signal=${signal}]`).dataset.value;
+    seen.push(["delta", "paper_cap", "sharp_cap"].map(value));
+  }
+  return seen;
+}"""
+
+
 def test_agrees_along_the_whole_track(figure):
-    step, low, high = (float(slider(figure).get_attribute(name)) for name in ("step", "min", "max"))
-    for i in range(int((high - low) / step) + 1):
-        slider(figure).fill(f"{low + i * step:.10g}")
-        assert_readouts_are_computed(figure)
+    seen = slider(figure).evaluate(TRACK)
+    delta, paper, sharp = np.array(seen).T
+    assert delta == pytest.approx(np.linspace(delta[0], delta[-1], len(seen))) and delta[-1] - delta[0] >= 1
+    assert paper == pytest.approx(frontier.paper_cap(delta), rel=1e-12, abs=1e-12)
+    assert sharp == pytest.approx(frontier.sharp_cap(delta), rel=1e-12, abs=1e-12)
 
 
 def test_speaks_once_when_it_rests(figure):

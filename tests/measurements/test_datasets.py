@@ -16,10 +16,16 @@ def write(path, content):
 
 def test_built_in_quartets_are_distinct_and_always_the_same():
     first = built_in_quartets()
-    assert len(set(first)) == len(first) == N_BUILT_IN
+    assert len(set(first)) == len(first) == N_BUILT_IN["ci"]
+    assert not {q.caption for q in first} & {q.swap for q in first}, "a scene and its swap are one pair, not two"
     assert first == built_in_quartets() == load_quartets("quartets")
     for wording in range(len(ANCHOR_WORDINGS)):
         assert [q.caption for q in built_in_quartets(wording)] == [q.caption for q in first]
+
+
+def test_no_more_pairs_than_there_are():
+    with pytest.raises(ValueError, match="fewer than"):
+        built_in_quartets(n=10_000)
 
 
 def test_reads_a_file(quartets_file, independent_quartets):

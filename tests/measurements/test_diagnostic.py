@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bindlib.errors import BindlibError
 from bindlib.measurements import diagnostic
 from bindlib.measurements.datasets import built_in_quartets
 from bindlib.scenes import Quartet
@@ -120,6 +121,30 @@ def test_centroid_anchor_is_unit_and_leaves_captions_alone():
     centred = diagnostic.centroid_anchor(vectors)
     assert np.array_equal(centred[:, :4], vectors[:, :4])
     assert np.allclose(np.linalg.norm(centred[:, 4], axis=1), 1)
+
+
+def test_midpoint_anchor_gives_sharp_usage_one():
+    vectors = unit(np.random.default_rng(0).standard_normal((7, 5, 9)))
+    assert np.allclose(diagnostic.per_quartet(diagnostic.midpoint_anchor(vectors))["sharp_usage"], 1)
+
+
+def test_usage_by_wording_is_that_of_each_wording():
+    toy = Toy(position_weighted(16, 0))
+    by_wording = diagnostic.usage_by_wording(toy, 15)
+    rows = [diagnostic.measure_encoder(toy, built_in_quartets(wording, 15), "q") for wording in range(4)]
+    assert by_wording == pytest.approx([row["usage"] for row in rows])
+
+
+def test_a_vector_that_is_not_a_number_is_one_line():
+    with pytest.raises(BindlibError, match="not finite"):
+        diagnostic.embed_quartets(Toy(lambda text: np.full(4, np.nan)), QUARTETS)
+
+
+def test_an_unknown_encoder_is_found_before_anything_is_measured():
+    told = []
+    with pytest.raises(BindlibError, match="unknown encoder"):
+        diagnostic.measure(["glove", "glov"], tell=told.append)
+    assert told == []
 
 
 def test_agrees_with_the_independent_measurements(quartets_file, independent_quartets):

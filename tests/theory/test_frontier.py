@@ -27,7 +27,7 @@ def test_caps_are_ordered_and_the_sharp_one_is_never_vacuous(delta):
 def test_saturating_captions_attain_the_sharp_cap(delta, dim, seed):
     anchor, t, t_swap = frontier.saturating_captions(delta, dim, np.random.default_rng(seed))
     assert np.allclose(np.linalg.norm([anchor, t, t_swap], axis=1), 1)
-    assert frontier.smoothness(t, t_swap, anchor) <= delta + 1e-12
+    assert frontier.smoothness(t, t_swap, anchor) == pytest.approx(delta, abs=1e-12)
     assert ceiling(t, t_swap) == pytest.approx(float(frontier.sharp_cap(delta)), abs=1e-7)
 
 
@@ -63,6 +63,13 @@ def test_bad_delta(delta):
     for cap in (frontier.paper_cap, frontier.sharp_cap):
         with pytest.raises(ValueError, match=r"\[0, 2\]"):
             cap(delta)
+
+
+def test_smallest_delta_refuses_what_is_no_distance():
+    assert frontier.smallest_delta(2 + 1e-12) == 1
+    for d in (-0.1, 2.1, np.nan):
+        with pytest.raises(ValueError, match="distance"):
+            frontier.smallest_delta(d)
 
 
 def test_one_dimension_is_too_few():

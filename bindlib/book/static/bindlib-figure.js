@@ -40,6 +40,12 @@
     }
   }
 
+  // Vega itself follows the window alone, not a sidebar that opens or a style that arrives late.
+  function fit(chart, view) {
+    if (chart.classList.contains("bindlib-figure__chart--fixed")) return;
+    new ResizeObserver(() => view.width(chart.clientWidth).runAsync()).observe(chart);
+  }
+
   async function draw(figure) {
     const chart = figure.querySelector(".bindlib-figure__chart");
     const spec = JSON.parse(figure.querySelector(".bindlib-figure__spec").textContent);
@@ -51,6 +57,7 @@
         renderer: "svg",
       });
       if (chart.scrollWidth > chart.clientWidth) chart.tabIndex = 0;
+      fit(chart, view);
       nameControls(figure);
       follow(figure, view);
       figure.dataset.drawn = "";

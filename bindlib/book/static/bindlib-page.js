@@ -2,7 +2,7 @@
 (() => {
   "use strict";
 
-  const BOXES = "div.math, mjx-container, .bd-article .pst-scrollable-table-container, .bindlib-scroll, .cell_output, pre";
+  const BOXES = "div.math, mjx-container, .bd-article .pst-scrollable-table-container, .cell_output, pre";
 
   // The keyboard must reach what scrolls sideways on a narrow screen.
   function markScrollable() {
