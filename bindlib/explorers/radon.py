@@ -78,7 +78,7 @@ def chart() -> Figure:
     point = point.transform_calculate(x="px", y="py").mark_point(color=GREEN, size=140, opacity=1, shape="diamond")
     layers.append(point.encode(plane_x(), plane_y()))
     return Figure(
-        alt.layer(*layers).add_params(*_params()).properties(height=360),
+        alt.layer(*layers).add_params(*_params()).properties(height=320),
         alt="Four object vectors on the unit circle. Of the three ways to pair them, one pairs points whose chords "
         "cross; those two chords are drawn, with a diamond where they meet. The two scenes that hold the ends of one "
         "chord are out of reach of every image vector.",

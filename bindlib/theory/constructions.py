@@ -99,13 +99,19 @@ def _unit_or_first(rows: np.ndarray) -> np.ndarray:
     return unit(np.where(flat[:, None], np.eye(rows.shape[1])[0], rows))
 
 
-def object_start(world: FiniteWorld, text_class: np.ndarray, n_images: int, dim: int) -> Encoder:
-    """Objects on a regular simplex where it fits, else on the moment curve; denials opposite, all else on one axis."""
+def object_start(
+    world: FiniteWorld, text_class: np.ndarray, n_images: int, dim: int, rng: np.random.Generator | None = None
+) -> Encoder:
+    """Objects on a regular simplex where it fits, else on the moment curve; denials opposite, all else on one axis.
+
+    With ``rng`` the objects take the points in a random order.
+    """
     texts = np.tile(np.eye(dim)[0], (text_class.max() + 1, 1))
     n = len(world.objects)
     if n >= 2 and dim >= min(n - 1, 2):
         points = regular_simplex(n) if n <= dim + 1 else moment_curve(n, dim - dim % 2)
         points = np.pad(points, ((0, 0), (0, dim - points.shape[1])))
+        points = points if rng is None else rng.permutation(points)
         for caption, row in zip(world.captions, text_class, strict=True):
             if caption.kind in ("content", "negation"):
                 texts[row] = points[world.objects.index(caption.meaning)] * (1 if caption.kind == "content" else -1)

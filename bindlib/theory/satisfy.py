@@ -23,6 +23,7 @@ from bindlib.theory.separation import exact_kernel
 SAT, UNSAT, UNKNOWN = "SAT", "UNSAT", "UNKNOWN"
 POSITIVE = 1e-9  # what a margin must exceed to count as positive
 SEARCH_DIM = 16  # where the search works when the dimension is free
+ORDERS = 16  # of the objects on the moment curve that are tried where they are too many for a simplex
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,12 @@ def candidates(problem: Problem, rng: np.random.Generator) -> Iterator[Encoder |
 
 def _search(problem: Problem, signs: np.ndarray, rng: np.random.Generator) -> Iterator[Encoder | Obstruction]:
     """Climb from several starts; where a climb ends, the weights of the demands give a bound for all encoders."""
-    demanded, gains = problem.demanded, problem.gains
+    demanded, gains, world = problem.demanded, problem.gains, problem.world
     dim = min(sum(problem.sizes), SEARCH_DIM) if problem.dim is None else problem.dim
-    for start in build.starts(problem.world, problem.text_class, signs, dim, rng):
+    for _ in range(ORDERS if len(world.objects) > dim + 1 else 0):
+        placed = build.object_start(world, problem.text_class, len(signs), dim, rng)
+        yield build.with_best_images(placed, demanded)
+    for start in build.starts(world, problem.text_class, signs, dim, rng):
         start = build.with_best_images(start, demanded)
         yield start
         jittered = Encoder(*(unit(side + 0.02 * rng.standard_normal(side.shape)) for side in start))

@@ -326,6 +326,16 @@ def test_scenes_of_three_atoms():
     assert smooth.status == SAT and smooth.margin <= sharp_cap(0.2)
 
 
+def test_half_of_the_scenes_are_enough_to_forbid_content():
+    """Four objects in the plane, and of the two scenes of a split only one is ever shown."""
+    four = FiniteWorld.of(World(("car", "cat", "cup", "dog"), ("blue", "red")))
+    assert satisfy.satisfy(four, ["content"], 2).theorem == "thm-radon"
+    kept = tuple(image for image in four.images if {a.object for a in image} != {"car", "cat"})
+    assert satisfy.satisfy(replace(four, images=kept), ["content"], 2).theorem == "prop-half-shattered"
+    fewer = tuple(image for image in kept if {a.object for a in image} != {"cup", "dog"})
+    assert satisfy.satisfy(replace(four, images=fewer), ["content"], 2).status == SAT
+
+
 def test_the_certificate_of_radon_is_what_it_says():
     found = satisfy.satisfy(FIVE, ["content"], 3).bracket.obstruction.certificate
     assert len(found["objects"]) == 5 and len(found["splits"]) == 15

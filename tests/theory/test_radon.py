@@ -175,6 +175,18 @@ def test_a_square_lifted_by_less_than_rounding_is_not_called_inseparable():
     assert separable(np.hstack([SQUARE, np.zeros((4, 1))]), [0, 2]).status == INSEPARABLE
 
 
+def test_a_margin_below_the_tolerance_is_not_believed():
+    assert separable(SQUARE, [0, 1]).margin == pytest.approx(0.5)
+    assert separable(SQUARE, [0, 1], tolerance=1.1).status == UNKNOWN  # of a square of half-side 1/2
+
+
+def test_weights_of_the_wrong_sides_prove_nothing():
+    for subset, meet in (([0, 2], True), ([0, 1], False)):
+        inside = np.isin(np.arange(4), subset)
+        assert separation._hulls_meet(SQUARE, inside, np.full(4, 0.5)) == meet
+    assert not separation._hulls_meet(SQUARE[:3], np.array([True, False, False]), np.full(3, 0.5))  # no dependence
+
+
 def test_far_from_the_origin_and_tiny():
     points = draw(3, 7, 2)
     expected = subset_by_subset(points, 2)
