@@ -26,10 +26,19 @@ class Certificate:
     seed: int
     witness: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self):
+        # A slack may come as a NumPy number, whose comparison is no Python bool and no JSON.
+        object.__setattr__(self, "worst_slack", float(self.worst_slack))
+
     @property
     def holds(self) -> bool:
-        # NaN compares false, so a check that computed nothing sensible does not hold.
+        """Whether the slack stays within tolerance; a check that computed nothing sensible does not hold."""
         return self.instances > 0 and self.worst_slack <= self.tolerance
+
+    @property
+    def fails(self) -> bool:
+        """Whether the slack, a number, exceeds the tolerance: not the same as not holding, which NaN does too."""
+        return self.instances > 0 and isfinite(self.worst_slack) and self.worst_slack > self.tolerance
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as JSON-ready values, ``holds`` included."""
@@ -65,6 +74,8 @@ def worst_case(
 
     A slack that is not finite counts as infinite, so that a check which computed nothing sensible fails.
     """
+    if instances < 1:
+        raise ValueError(f"a check needs at least one instance, got {instances}")
     rng = np.random.default_rng(seed)
     cases = (case(rng) for _ in range(instances))
     finite = ((float(slack) if isfinite(slack) else inf, witness) for slack, witness in cases)

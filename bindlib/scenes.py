@@ -12,16 +12,27 @@ from math import comb, perm
 import numpy as np
 
 
+def article(word: str) -> str:
+    """The article before ``word``, by its first letter: "an orange", "a car"."""
+    return "an" if word[:1].lower() in tuple("aeiou") else "a"
+
+
 @dataclass(frozen=True, order=True)
 class Atom:
-    """An object bound to one attribute: ``Atom("car", "red")`` is a red car."""
+    """An object bound to one attribute: ``Atom("car", "red")`` is a red car.
+
+    Its words carry "an" before a vowel letter, else "a".  Raises ``ValueError`` for an empty word.
+    """
 
     object: str
     attribute: str
 
+    def __post_init__(self):
+        if not (self.object.strip() and self.attribute.strip()):
+            raise ValueError(f"an atom needs an object and an attribute, got {self.object!r} and {self.attribute!r}")
+
     def __str__(self) -> str:
-        article = "an" if self.attribute[0] in "aeiou" else "a"
-        return f"{article} {self.attribute} {self.object}"
+        return f"{article(self.attribute)} {self.attribute} {self.object}"
 
 
 @dataclass(frozen=True)
@@ -75,7 +86,12 @@ def swap(scene: Scene, i: int = 0, j: int = 1) -> Scene:
 
 
 def caption(scene: Scene, order: tuple[int, ...] | None = None) -> str:
-    """The caption naming the atoms in ``order`` (default: sorted by object)."""
+    """The caption naming the atoms in ``order``, a permutation of their indices (default: sorted by object).
+
+    Raises ``ValueError`` for another ``order``.
+    """
+    if order is not None and sorted(order) != list(range(len(scene))):
+        raise ValueError(f"order must be a permutation of 0..{len(scene) - 1}, got {order}")
     atoms = scene.atoms if order is None else [scene.atoms[i] for i in order]
     return " and ".join(map(str, atoms))
 
@@ -86,9 +102,9 @@ def order_variants(scene: Scene) -> list[str]:
 
 
 ANCHOR_WORDINGS = (
-    "a {o1} and a {o2}, one {a1} and one {a2}",
-    "a {o1}, a {o2}, and the colours {a1} and {a2}",
-    "one {a1} thing and one {a2} thing: a {o1} and a {o2}",
+    "{an_o1} and {an_o2}, one {a1} and one {a2}",
+    "{an_o1}, {an_o2}, and the colours {a1} and {a2}",
+    "one {a1} thing and one {a2} thing: {an_o1} and {an_o2}",
     "{a1} and {a2}, {o1} and {o2}",
 )
 
@@ -103,7 +119,8 @@ def neutral_anchor(scene: Scene, wording: int = 0) -> str:
     if len(scene) != 2:
         raise ValueError(f"a neutral anchor is worded for two atoms, got {len(scene)}")
     (o1, o2), (a1, a2) = scene.objects, scene.attributes
-    return ANCHOR_WORDINGS[wording].format(o1=o1, o2=o2, a1=a1, a2=a2)
+    named = {f"an_{key}": f"{article(word)} {word}" for key, word in (("o1", o1), ("o2", o2))}
+    return ANCHOR_WORDINGS[wording].format(o1=o1, o2=o2, a1=a1, a2=a2, **named)
 
 
 @dataclass(frozen=True)
@@ -132,10 +149,15 @@ class Quartet:
 
 @dataclass(frozen=True)
 class World:
-    """A vocabulary of ``M`` objects and ``K`` attributes."""
+    """A vocabulary of ``M`` objects and ``K`` attributes, each distinct, else ``ValueError``."""
 
     objects: tuple[str, ...]
     attributes: tuple[str, ...]
+
+    def __post_init__(self):
+        for words in (self.objects, self.attributes):
+            if len(set(words)) < len(words):
+                raise ValueError(f"the words of a vocabulary are distinct, got {', '.join(words)}")
 
     def n_scenes(self, k: int) -> int:
         """Number of ``k``-scenes whose attributes are all distinct: ``C(M, k) K! / (K - k)!``."""

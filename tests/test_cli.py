@@ -22,7 +22,7 @@ CLAIM = {
     "tolerance": 0.1,
     "seed": 0,
     "holds": True,
-    "mutant": {"holds": False},
+    "mutant": {"holds": False, "fails": True},
 }
 ROW = {"encoder": "a [red]car[/red]\x1b[31m\u202e", "n": 2, "ceiling": float("nan"), "intervals": {"delta": [0.0, 0.5]}}
 
@@ -91,7 +91,7 @@ def test_help_answers_without_what_commands_import():
 
 @pytest.mark.parametrize(
     ("change", "expected"),
-    [({}, 0), ({"mutant": None}, 0), ({"holds": False}, 1), ({"mutant": {"holds": True}}, 1)],
+    [({}, 0), ({"mutant": None}, 0), ({"holds": False}, 1), ({"mutant": {"holds": True, "fails": False}}, 1)],
 )
 def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds(command, monkeypatch, change, expected):
     provide(monkeypatch, "bindlib.book.claims", run=lambda mutants, seed: [CLAIM | change], sound=sound)

@@ -91,6 +91,22 @@ def test_article_follows_the_attribute():
     assert str(Atom("car", "orange")) == "an orange car"
 
 
+def test_bad_words_and_orders():
+    with pytest.raises(ValueError, match="needs an object"):
+        Atom("car", " ")
+    with pytest.raises(ValueError, match="distinct"):
+        World(("car", "dog"), ("red", "red"))
+    for order in ((0,), (0, 0), (), (0, 2)):
+        with pytest.raises(ValueError, match="permutation"):
+            caption(RED_CAR_BLUE_DOG, order)
+    with pytest.raises(ValueError, match="two atoms"):
+        neutral_anchor(Scene.of(car="red", dog="blue", cup="green"))
+
+
+def test_articles_in_the_anchor_follow_the_objects():
+    assert neutral_anchor(Scene.of(apple="red", dog="blue")).startswith("an apple and a dog")
+
+
 def test_bad_scenes():
     with pytest.raises(ValueError, match="at least one"):
         Scene(())

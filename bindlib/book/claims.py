@@ -33,7 +33,7 @@ def _fields(certificate: Certificate) -> dict[str, Any]:
 def _mutant(claim: Claim, seed: int) -> dict[str, Any]:
     certificate = claim.mutate(seed=seed)
     (dropped,) = set(claim.theorem.hypotheses) - set(certificate.hypotheses)
-    return {"dropped": dropped} | _fields(certificate)
+    return {"dropped": dropped} | _fields(certificate) | {"fails": certificate.fails}
 
 
 def check(label: str, mutant: bool = True, seed: int = 0) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def run(mutants: bool = False, seed: int = 0) -> list[dict[str, Any]]:
 
 def sound(row: dict[str, Any]) -> bool:
     """Whether a row of ``run`` is as it must be: the claim holds, and its mutant, if run, fails."""
-    return row["holds"] and not (row["mutant"] or {"holds": False})["holds"]
+    return row["holds"] and (row["mutant"] is None or row["mutant"]["fails"])
 
 
 def _number(value: Any) -> str:
@@ -76,7 +76,7 @@ class Card:
         return (
             f"Claim {row['label']}: {verdict} on {row['instances']:,} instances, worst slack {row['worst_slack']:.2g} "
             f'(tolerance {row["tolerance"]:.2g}, seed {row["seed"]}). Without "{mutant["dropped"]}" it '
-            f"{'HOLDS STILL' if mutant['holds'] else 'fails'}, slack {mutant['worst_slack']:.3g}."
+            f"{'fails' if mutant['fails'] else 'DOES NOT FAIL'}, slack {mutant['worst_slack']:.3g}."
         )
 
     __repr__ = __str__
@@ -98,7 +98,7 @@ class Card:
             )
             + '</dl><div class="claim-card__mutant">'
             f"<p>Mutant, without the hypothesis <em>{escape(mutant['dropped'])}</em>: "
-            f"{'STILL HOLDS' if mutant['holds'] else 'fails'}, slack {mutant['worst_slack']:.3g}.</p>"
+            f"{'fails' if mutant['fails'] else 'DOES NOT FAIL'}, slack {mutant['worst_slack']:.3g}.</p>"
             f"<p>Witness: {escape(witness)}.</p></div></section>"
         )
 

@@ -5,12 +5,13 @@ The order distance and the ratio to it are ours.
 """
 
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import astuple
 from typing import Any
 
 import numpy as np
-from scipy.stats import bootstrap
+from scipy.stats import DegenerateDataWarning, bootstrap
 
 from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
 from bindlib.measurements.datasets import KEYS, built_in_quartets, load_quartets
@@ -55,7 +56,8 @@ def per_quartet(vectors: np.ndarray) -> Arrays:
     """
     text, swapped, text_reordered, swapped_reordered, anchor = np.moveaxis(vectors, 1, 0)
     d = ceiling(text, swapped)
-    delta = frontier.smoothness(text, swapped, anchor)
+    d = np.where(d < SAME_POINT, 0.0, d)  # else rounding noise over the cap of rounding noise would be a usage
+    delta = np.maximum(frontier.smoothness(text, swapped, anchor), 0.0)
     cap, sharp_cap = frontier.paper_cap(delta), frontier.sharp_cap(delta)
     order = np.stack([ceiling(text, text_reordered), ceiling(swapped, swapped_reordered)])
     return {
@@ -77,13 +79,17 @@ def _binding_to_order(d: np.ndarray, order: np.ndarray, axis: int = -1) -> np.nd
 
 
 def _interval(statistic: Callable, data: tuple[np.ndarray, ...], rng: np.random.Generator) -> list[float] | None:
-    """95 % percentile bootstrap interval over quartets; ``None`` for a single quartet or an undefined statistic."""
-    if len(data[0]) < 2 or np.isnan(statistic(*data)):
+    """95 % percentile bootstrap interval over quartets; ``None`` for one quartet, or if a resample is undefined."""
+    n = len(data[0])
+    if n < 2 or np.isnan(statistic(*data)):
         return None
-    result = bootstrap(
-        data, statistic, paired=True, vectorized=True, n_resamples=2000, method="percentile", rng=rng, batch=500
-    )
-    return [float(result.confidence_interval.low), float(result.confidence_interval.high)]
+    batch = max(1, 2_000_000 // n)  # resamples at a time, so that memory does not grow with the data
+    with warnings.catch_warnings(action="ignore", category=DegenerateDataWarning):  # undefined resamples are met below
+        result = bootstrap(
+            data, statistic, paired=True, vectorized=True, n_resamples=2000, method="percentile", rng=rng, batch=batch
+        )
+    low, high = np.percentile(result.bootstrap_distribution, (2.5, 97.5))
+    return None if np.isnan(low) else [float(low), float(high)]
 
 
 def summarise(arrays: Arrays, rng: np.random.Generator) -> dict[str, Any]:

@@ -17,9 +17,10 @@ TextMap = Callable[[str], np.ndarray]  # a caption to a unit vector (dim,)
 
 def unit(vectors: np.ndarray) -> np.ndarray:
     """``vectors`` ``(..., dim)`` divided by their lengths; raises ``ValueError`` for a vector without a direction."""
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    if not np.all(norms > 0):
-        raise ValueError("a zero or NaN vector has no direction")
+    with np.errstate(over="ignore"):
+        norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    if not np.all((norms > 0) & np.isfinite(norms)):
+        raise ValueError("a vector that is zero, NaN or too long to measure has no direction")
     return vectors / norms
 
 

@@ -56,9 +56,11 @@ def smallest_delta(d: np.ndarray) -> np.ndarray:
 def usage(d: np.ndarray, cap: np.ndarray) -> np.ndarray:
     """Share ``d / cap``, ``(...)``, of the cap that the encoder uses; 0 where the cap is 0, since then ``d`` is 0 too.
 
-    Source: the paper's Figure 3, with ``paper_cap``.
+    Source: the paper's Figure 3, with ``paper_cap``.  Raises ``ValueError`` where one is negative or NaN.
     """
     d, cap = np.broadcast_arrays(np.asarray(d, dtype=np.float64), np.asarray(cap, dtype=np.float64))
+    if not np.all((d >= 0) & (cap >= 0)):
+        raise ValueError("d and cap are distances and not negative")
     return np.divide(d, cap, out=np.zeros(d.shape), where=cap > 0)
 
 

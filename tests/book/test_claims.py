@@ -130,7 +130,16 @@ def test_a_mutant_that_holds_stops_the_page(tampered):
     claim = claims.CLAIMS["thm-frontier"][1]
     dropped = claim.theorem.hypotheses[0]
     tampered(mutate=lambda seed: claim.theorem.certificate(seed, 10, -1.0, {"x": 1}, dropped=dropped))
-    with pytest.raises(BindlibError, match="HOLDS STILL"):
+    with pytest.raises(BindlibError, match="DOES NOT FAIL"):
+        claims.card("thm-frontier")
+
+
+@pytest.mark.parametrize(("instances", "slack"), [(1, np.nan), (0, 5.0), (1, np.inf)])
+def test_a_mutant_that_computes_nothing_stops_the_page(tampered, instances, slack):
+    claim = claims.CLAIMS["thm-frontier"][1]
+    dropped = claim.theorem.hypotheses[0]
+    tampered(mutate=lambda seed: claim.theorem.certificate(seed, instances, slack, {"x": 1}, dropped=dropped))
+    with pytest.raises(BindlibError, match="DOES NOT FAIL"):
         claims.card("thm-frontier")
 
 

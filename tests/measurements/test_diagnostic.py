@@ -103,6 +103,18 @@ def test_one_quartet_has_no_interval():
     assert set(row["intervals"].values()) == {None}
 
 
+def test_an_undefined_resample_leaves_no_interval_and_no_warning(recwarn):
+    arrays = diagnostic.per_quartet(diagnostic.embed_quartets(Toy(position_weighted(16, 0)), QUARTETS[:2]))
+    arrays["order_distance"][0] = 0
+    summary = diagnostic.summarise(arrays, np.random.default_rng(0))
+    assert summary["intervals"]["binding_to_order"] is None and not recwarn.list
+
+
+def test_rounding_noise_is_no_usage():
+    noise = unit(np.ones((3, 5, 8)) + 1e-8 * np.random.default_rng(0).standard_normal((3, 5, 8)))
+    assert diagnostic.per_quartet(noise)["usage"].max() == 0
+
+
 def test_seed_fixes_the_intervals():
     rows = [diagnostic.measure_encoder(Toy(position_weighted(16, 0)), QUARTETS, "q", seed) for seed in (0, 0, 1)]
     assert rows[0] == rows[1]

@@ -63,6 +63,6 @@ def test_a_causal_mask_hides_what_comes_later(seed, layers):
 
 
 def test_unit_refuses_what_has_no_direction():
-    for vector in (np.zeros(3), np.array([np.nan, 1.0])):
+    for vector in (np.zeros(3), np.array([np.nan, 1.0]), np.array([np.inf, 1.0]), np.full(2, 1e200)):
         with pytest.raises(ValueError, match="no direction"):
             bow.unit(vector)

@@ -56,6 +56,9 @@ def test_values_of_the_source_paper():
 
 def test_usage_of_a_collapsed_pair_is_zero():
     assert frontier.usage(0.0, frontier.paper_cap(0.0)) == 0
+    for d, cap in ((np.nan, 1), (1, np.nan), (1, -1)):
+        with pytest.raises(ValueError, match="not negative"):
+            frontier.usage(d, cap)
 
 
 @pytest.mark.parametrize("delta", [-0.1, 2.1, np.nan, np.inf])
