@@ -7,11 +7,14 @@ VENV = .venv
 BIN = $(VENV)/bin
 INSTALLED = $(VENV)/.installed
 
-.PHONY: help book test check lab serve hooks clean clean-all
+.PHONY: help book book-gpu verify test check bench lab serve hooks clean clean-all
 
 help:
 	@echo "make book       install, execute the chapters, render to _build/html (ARGS=\"--profile full\" and so on)"
 	@echo "make test       all tests, on a book that is up to date"
+	@echo "make verify     the numbers of the built book, against the committed expectations"
+	@echo "make book-gpu   the book at full size on a GPU (the CPU without one), verified, with the ledger beside it"
+	@echo "make bench      speed and memory, ours and the peers', in one run"
 	@echo "make check      lint the code and the sources of the book; no execution"
 	@echo "make lab        JupyterLab on chapters/"
 	@echo "make serve      the rendered book on http://127.0.0.1:8000"
@@ -22,6 +25,18 @@ book: $(INSTALLED)
 	@start=$$(date +%s) && $(BIN)/bindlib book $(ARGS) && took=$$(( $$(date +%s) - start )) && \
 	installing=$$(cat $(VENV)/.seconds 2>/dev/null || echo 0) && rm -f $(VENV)/.seconds && \
 	echo "install $$installing s + book $$took s = $$(( installing + took )) s"
+
+verify: book
+	@$(BIN)/bindlib verify $(ARGS)
+
+book-gpu: $(INSTALLED)
+	@$(BIN)/bindlib book --device cuda --profile full
+	@$(BIN)/bindlib reproduce --profile full --json > _build/ledger.json
+	@$(BIN)/bindlib verify --device cuda --profile full
+
+bench: $(INSTALLED)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target _build/bench -r requirements-bench.txt
+	@PYTHONPATH=_build/bench $(BIN)/python benchmarks/run.py
 
 test: check book
 	@browser=$$(sh .ci/chromium) && CHROMIUM="$$browser" $(BIN)/python -m pytest $(TESTS)

@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -28,6 +29,7 @@ DEBUG = "--debug"
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda where torch can use it.")]
+Profile = Annotated[Literal["ci", "full"], typer.Option(help="ci: minutes on two cores; full: every size.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random draw.")]
 
 
@@ -70,7 +72,7 @@ def _common(
 
 @app.command()
 def book(
-    profile: Annotated[Literal["ci", "full"], typer.Option(help="ci: minutes on two cores; full: every size.")] = "ci",
+    profile: Profile = "ci",
     device: Device = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Chapters executed at a time: one a core, at most 4.")] = None,
     only: Annotated[list[str] | None, typer.Option(metavar="CHAPTER", help="Execute only this chapter ...")] = None,
@@ -123,6 +125,46 @@ def claims(
     _show(rows, as_json, ("label", "chapter", "instances", "worst_slack", "tolerance", "holds"))
     if failed := [row["label"] for row in rows if not sound(row)]:
         raise CheckFailed(f"the claim does not hold, or its mutant does: {', '.join(failed)}")
+
+
+@app.command()
+def reproduce(as_json: Json = False, profile: Profile = "ci", seed: Seed = 0) -> None:
+    """The ledger: what the source paper reports, what comes out here; exit with 1 if a row is not reproduced."""
+    from bindlib.book.ledger import MISSED, run
+
+    with redirect_stdout(sys.stderr):
+        rows = run(profile, seed)
+    _show(rows, as_json, ("figure", "quantity", "reports", "ours", "draws", "status"))
+    if missed := [f"{row['figure']}: {row['quantity']}" for row in rows if row["status"] == MISSED]:
+        raise CheckFailed(f"not reproduced: {'; '.join(missed)}")
+
+
+@app.command()
+def verify(
+    against: Annotated[Path | None, typer.Option(metavar="FILE", help="Expectations (default: the committed).")] = None,
+    profile: Profile = "ci",
+    device: Device = "auto",
+    seed: Seed = 0,
+    update: Annotated[bool, typer.Option("--update", help="Write what is found as the new expectations.")] = False,
+    reason: Annotated[str, typer.Option(help="Why the expectations change; needed with --update.")] = "",
+) -> None:
+    """Hold every computed number of the executed book, and every claim, against expectations; exit with 1 on drift."""
+    from bindlib.book import verify as checks
+    from bindlib.book.cache import Parameters
+    from bindlib.book.layout import Book
+
+    if update and not reason.strip():
+        raise BindlibError("--update needs --reason: say why the expectations change")
+    book = Book.find()
+    path = against or book.root / checks.FILE
+    found = checks.computed(book, Parameters(profile, _resolved(device), seed))
+    if update:
+        checks.update(path, profile, found, reason)
+        _say(f"{len(found)} expectations of the profile {profile} written to {path}")
+    elif drift := checks.differences(checks.load(path, profile), found):
+        raise CheckFailed("\n".join([f"{len(drift)} of {len(found)} numbers are not as {path} expects:", *drift]))
+    else:
+        _say(f"{len(found)} numbers are as {path} expects")
 
 
 @app.command()

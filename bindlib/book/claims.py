@@ -10,10 +10,28 @@ from typing import Any
 
 from bindlib.certificates import Certificate, Claim
 from bindlib.errors import BindlibError
-from bindlib.theory import bag_of_words, frontier
+from bindlib.theory import (
+    axioms_claims,
+    bag_of_words,
+    coverage_claims,
+    depth_law_claims,
+    factored_codes_claims,
+    frontier,
+    radon_claims,
+    throttle_claims,
+)
 
-# One chapter, one name: a theory module lists the claims of the chapter of its name.
-CHAPTERS = {"bag_of_words": bag_of_words, "frontier": frontier}
+# Each module lists the claims of one chapter.
+CHAPTERS = {
+    "axioms": axioms_claims,
+    "radon": radon_claims,
+    "bag_of_words": bag_of_words,
+    "factored_codes": factored_codes_claims,
+    "depth_law": depth_law_claims,
+    "throttle": throttle_claims,
+    "coverage": coverage_claims,
+    "frontier": frontier,
+}
 CLAIMS: dict[str, tuple[str, Claim]] = {
     claim.theorem.label: (chapter, claim) for chapter, module in CHAPTERS.items() for claim in module.CLAIMS
 }

@@ -42,7 +42,7 @@ class Number:
 
 
 def computed(book: Book, parameters: Parameters) -> list[Number]:
-    """Every computed number of the executed book and of its claims, with the default tolerances.
+    """Every computed number of the executed book and of its claims, with default tolerances.
 
     Raises ``BindlibError`` when a chapter has not been executed, as it now stands, with these parameters.
     """
@@ -100,7 +100,8 @@ def _drift(expected: Number, value: str) -> str:
     # The last digit of a decimal is not exact in binary: without this an allowed step can come out one ulp too long.
     if moved <= expected.tolerance * (1 + 1e-9):
         return ""
-    return f"expected {expected.value}, got {value}: moved by {moved:.3g}, allowed {expected.tolerance:.3g} ({expected.reason})"
+    allowed = f"allowed {expected.tolerance:.3g} ({expected.reason})"
+    return f"expected {expected.value}, got {value}: moved by {moved:.3g}, {allowed}"
 
 
 def _float(text: str) -> float:

@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.scenes import WORLD, World
 from bindlib.theory import axioms
 from bindlib.theory.axioms import AXIOMS, Encoder, FiniteWorld
@@ -68,18 +68,21 @@ def _draw_truth(rng: np.random.Generator) -> np.ndarray:
     return rng.random((int(rng.integers(1, 30)), int(rng.integers(1, 40)))) < rng.random()
 
 
-def _table_slack(encoder: Encoder, truth: np.ndarray, true: float, false: float) -> float:
-    """How far the scores are from the two values, and the rows from unit length."""
-    lengths = np.linalg.norm(np.vstack(encoder), axis=1)
-    return float(max(np.abs(encoder.scores - np.where(truth, true, false)).max(), np.abs(lengths - 1).max()))
+def _not_unit(encoder: Encoder) -> float:
+    return float(np.abs(np.linalg.norm(np.vstack(encoder), axis=1) - 1).max())
+
+
+def _table_slack(encoder: Encoder, truth: np.ndarray, true: float, false: float, dim: int) -> float:
+    """How far the scores are from the two values, the rows from unit length, and the dimension above ``dim``."""
+    off = np.abs(encoder.scores - np.where(truth, true, false)).max()
+    return float(np.max([off, _not_unit(encoder), encoder.images.shape[1] - dim]))
 
 
 def certify_satisfiability(seed: int = 0, instances: int = 1000) -> Certificate:
-    """Random truth tables, a third of the captions order variants of others; every twentieth a world of scenes."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
-        world = None if i % 20 else _draw_world(rng)
+    """Random truth tables, a third of the captions order variants of others; one in twenty a world of scenes."""
+
+    def case(rng):
+        world = None if rng.integers(20) else _draw_world(rng)
         truth = _draw_truth(rng) if world is None else world.truth
         meanings = np.arange(truth.shape[1]) if world is None else world.meanings
         if world is None:
@@ -87,14 +90,15 @@ def certify_satisfiability(seed: int = 0, instances: int = 1000) -> Certificate:
             truth = truth[:, meanings]
         encoder = axioms.truth_table_encoder(truth, meanings)
         gamma = 1 / sqrt(max(truth.sum(axis=0).max(), 1))
-        slack = _table_slack(encoder, truth, gamma, 0.0)
+        variants = meanings[:, None] == meanings
+        apart = np.abs(encoder.texts[:, None] - encoder.texts)[variants].max()
+        slacks = [_table_slack(encoder, truth, gamma, 0.0, sum(truth.shape)), apart]
         if world is not None:
             checks = [axioms.check_axiom(world, axiom, encoder) for axiom in AXIOMS]
-            slack = max(slack, *(gamma - c.margin for c in checks if c.axiom != "order"))
-            slack = max(slack, -next(c.margin for c in checks if c.axiom == "order"))
-        if slack > worst:
-            worst, witness = slack, {"images": truth.shape[0], "captions": truth.shape[1], "gamma": gamma}
-    return SATISFIABLE.certificate(seed, instances, worst, witness)
+            slacks += [(0.0 if c.axiom == "order" else gamma) - c.margin for c in checks]
+        return np.max(slacks), {"images": truth.shape[0], "captions": truth.shape[1], "gamma": gamma}
+
+    return SATISFIABLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 FOUR_OBJECTS = World(("car", "cup", "dog", "hat"), ("blue", "red"))
@@ -127,25 +131,28 @@ def all_demands(truth: np.ndarray) -> np.ndarray:
 
 
 def certify_signed(seed: int = 0, instances: int = 1500) -> Certificate:
-    """Half random tables; half random encoders, near the signed one and far, of all rows of 2 to 4 images."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
+    """Half random tables; half encoders near the signed one of all rows of 2 to 4 images or far, in all dimensions."""
     tables = {n: (all_rows(n), all_demands(all_rows(n))) for n in (2, 3, 4)}
-    for i in range(instances):
-        if i % 2:
-            truth = _draw_truth(rng)
-            n = len(truth)
-            slack = _table_slack(axioms.signed_encoder(truth), truth, 1 / sqrt(n), -1 / sqrt(n))
-        else:
-            n = int(rng.integers(2, 5))
-            truth, rows = tables[n]
-            noise = 10 ** rng.uniform(-6, 2)
-            near = axioms.signed_encoder(truth)
-            near = Encoder(*(unit(side + noise * rng.standard_normal(side.shape)) for side in near))
-            slack = float(near.margins(rows).min()) - 2 / sqrt(n)
-        if slack > worst:
-            worst, witness = slack, {"images": n, "captions": truth.shape[1]}
-    return SIGNED.certificate(seed, instances, worst, witness)
+
+    def attained(rng):
+        truth = _draw_truth(rng)
+        n = len(truth)
+        return _table_slack(axioms.signed_encoder(truth), truth, 1 / sqrt(n), -1 / sqrt(n), n), n
+
+    def not_exceeded(rng):
+        n = int(rng.integers(2, 5))
+        truth, rows = tables[n]
+        fewer = bool(rng.integers(2))
+        near = signed_table(np.where(truth, 1.0, -1.0), n - 1) if fewer else axioms.signed_encoder(truth)
+        noise = 10 ** rng.uniform(-6, 2)
+        near = Encoder(*(unit(side + noise * rng.standard_normal(side.shape)) for side in near))
+        return float(near.margins(rows).min()) - 2 / sqrt(n) + fewer * POSITIVE, n
+
+    def case(rng):
+        slack, n = attained(rng) if rng.integers(2) else not_exceeded(rng)
+        return slack, {"images": n}
+
+    return SIGNED.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_signed(seed: int = 0) -> Certificate:
@@ -158,10 +165,13 @@ def mutate_signed(seed: int = 0) -> Certificate:
     return SIGNED.certificate(seed, 1, 2 / sqrt(3) - margin, witness, dropped=IMAGE_DIMENSIONS)
 
 
-def _draw_demands(rng: np.random.Generator) -> tuple[int, int, np.ndarray]:
+def _draw_demands(rng: np.random.Generator, downhill: bool = False) -> tuple[int, int, np.ndarray]:
+    """Random demands, at least one; ``downhill``: they all go down one ranking of the captions, so in no circle."""
     n_images, n_captions, n = (int(rng.integers(low, 12)) for low in (1, 3, 4))
     rows = np.stack([rng.integers(0, size, 3 * n) for size in (n_images, n_captions, n_captions)], axis=1)
-    return n_images, n_captions, rows[rows[:, 1] != rows[:, 2]]
+    rank = rng.permutation(n_captions)
+    rows = rows[rank[rows[:, 1]] > rank[rows[:, 2]] if downhill else rows[:, 1] != rows[:, 2]]
+    return (n_images, n_captions, rows) if len(rows) else _draw_demands(rng, downhill)
 
 
 def _random_encoder(n_images: int, n_captions: int, rng: np.random.Generator, dim: int = 0) -> Encoder:
@@ -171,22 +181,22 @@ def _random_encoder(n_images: int, n_captions: int, rng: np.random.Generator, di
 
 def certify_circle(seed: int = 0, instances: int = 1000) -> Certificate:
     """Random demands: without a circle the built encoder meets them; around one the margins of any encoder cancel."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
-        n_images, n_captions, rows = _draw_demands(rng)
-        if i % 2:
-            rank = rng.permutation(n_captions)  # all demands go down it
-            rows = rows[rank[rows[:, 1]] > rank[rows[:, 2]]]
+
+    def case(rng):
+        downhill = bool(rng.integers(2))
+        n_images, n_captions, rows = _draw_demands(rng, downhill)
         if cycle := axioms.find_cycle(rows):
-            slack = abs(float(_random_encoder(n_images, n_captions, rng).margins(np.array(cycle)).sum()))
-        elif len(rows):
-            slack = POSITIVE - float(axioms.ranked_encoder(n_images, n_captions, rows).margins(rows).min())
+            around = np.array(cycle)
+            made_up = downhill or not set(cycle) <= set(map(tuple, rows.tolist())) or len(set(around[:, 0])) > 1
+            margins = _random_encoder(n_images, n_captions, rng).margins(around)
+            slacks = [float(made_up), abs(margins.sum())]
         else:
-            continue
-        if slack > worst:
-            worst, witness = slack, {"demands": len(rows), "circle": len(cycle)}
-    return CIRCLE.certificate(seed, instances, worst, witness)
+            encoder = axioms.ranked_encoder(n_images, n_captions, rows)
+            larger = encoder.images.shape[1] - n_images - n_captions
+            slacks = [POSITIVE - encoder.margins(rows).min(), _not_unit(encoder), larger]
+        return np.max(slacks), {"demands": len(rows), "circle": len(cycle)}
+
+    return CIRCLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_circle(seed: int = 0) -> Certificate:
@@ -199,20 +209,22 @@ def mutate_circle(seed: int = 0) -> Certificate:
 
 def certify_best_image(seed: int = 0, instances: int = 1000) -> Certificate:
     """Random differences that lean one way: the image found attains the distance, no other unit vector beats it."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for _ in range(instances):
+
+    def case(rng):
         dim, n = int(2 ** rng.integers(1, 6)), int(rng.integers(1, 20))
         lean = unit(rng.standard_normal(dim))
         rows = rng.standard_normal((n, dim)) / sqrt(dim)
         rows += (10 ** rng.uniform(-2, 0) - min(0.0, (rows @ lean).min())) * lean
         image, weights = best_image(rows)
         distance = float(np.linalg.norm(weights @ rows))
+        not_convex = np.max([abs(weights.sum() - 1), -weights.min()])
+        missed = abs((rows @ image).min() - distance)
         others = unit(image + 10 ** rng.uniform(-4, 1, (20, 1)) * rng.standard_normal((20, dim)))
-        slack = max(abs(float((rows @ image).min()) - distance), float((rows @ others.T).min(axis=0).max()) - distance)
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "demands": n, "distance": distance}
-    return BEST_IMAGE.certificate(seed, instances, worst, witness)
+        beaten = (rows @ others.T).min(axis=0).max() - distance
+        slack = np.max([not_convex, abs(np.linalg.norm(image) - 1), missed, beaten])
+        return slack, {"dim": dim, "demands": n, "distance": distance}
+
+    return BEST_IMAGE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_best_image(seed: int = 0) -> Certificate:
@@ -225,24 +237,45 @@ def mutate_best_image(seed: int = 0) -> Certificate:
 
 
 def certify_bound(seed: int = 0, instances: int = 1000) -> Certificate:
-    """Random demands, weights and scales against random encoders; every fiftieth against one of large margin."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
+    """Random demands, weights and scales against random encoders, some of large margin; and encoders that attain it."""
+
+    def case(rng):
         n_images, n_captions, rows = _draw_demands(rng)
-        if len(rows) == 0:
-            continue
         encoder, weights = _random_encoder(n_images, n_captions, rng, dim=8), rng.exponential(size=len(rows))
-        if i % 50 == 0:
+        if rng.integers(50) == 0:
             encoder, weights = ascend(encoder, rows, np.ones(len(rows)), steps=50)
             scale = matched_scale(encoder, rows, weights)
         else:
             scale = tuple(10 ** rng.uniform(-1, 1, n) for n in (n_images, n_captions))
         bound = axioms.margin_bound(n_images, n_captions, rows, weights, scale)
-        slack = float(encoder.margins(rows).min()) - bound
-        if slack > worst:
-            worst, witness = slack, {"images": n_images, "captions": n_captions, "bound": bound}
-    return BOUND.certificate(seed, instances, worst, witness)
+        slack = np.max([encoder.margins(rows).min() - bound, _missed_bound(int(rng.integers(2, 4)), rng)])
+        return slack, {"images": n_images, "captions": n_captions, "bound": bound}
+
+    return BOUND.certificate(seed, instances, *worst_case(case, instances, seed))
+
+
+def _missed_bound(n: int, rng: np.random.Generator) -> float:
+    """How far the signed encoder of all rows of ``n`` images is from the bound it attains.
+
+    Every caption is demanded above its denial, and every image and caption comes twice: with weights that share one
+    unit between the two copies, and scales alike, the bound is still ``2 / sqrt(n)``.
+    """
+    truth = all_rows(n)
+    m = truth.shape[1]
+    of_image, of_caption = rng.uniform(0.1, 0.9, n), rng.uniform(0.1, 0.9, m // 2)
+    p = np.concatenate([of_image, 1 - of_image])
+    half = np.concatenate([of_caption, of_caption[::-1]])  # the denial of caption c is caption m - 1 - c
+    q = np.concatenate([half, 1 - half])
+    rows = np.array(
+        [
+            (i + a * n, *(b * m + np.array([c, m - 1 - c] if truth[i, c] else [m - 1 - c, c])))
+            for i, c, a, b in product(range(n), range(m // 2), range(2), range(2))
+        ]
+    )
+    bound = axioms.margin_bound(2 * n, 2 * m, rows, p[rows[:, 0]] * q[rows[:, 1]], (p, q))
+    images = np.tile(np.eye(n), (2, 1))
+    texts = np.tile(np.where(truth.T, 1.0, -1.0) / sqrt(n), (2, 1))
+    return abs(Encoder(images, texts).margins(rows).min() - bound)
 
 
 def mutate_bound(seed: int = 0) -> Certificate:

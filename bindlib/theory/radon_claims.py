@@ -5,7 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.theory import radon, separation
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.separation import INSEPARABLE, SEPARABLE
@@ -70,24 +70,31 @@ def _kept_apart(points: np.ndarray, subset: tuple[int, ...]) -> float:
     return separation.separable(points, subset).margin
 
 
+def _partition_error(points: np.ndarray, part: radon.RadonPartition) -> float:
+    """How far two disjoint sets with convex weights are from a common point, from the points as given."""
+    left, right = (np.isin(np.arange(len(points)), side) for side in (part.left, part.right))
+    sums = [part.weights[side].sum() - 1 for side in (left, right)]
+    apart = np.linalg.norm(np.where(left, part.weights, -part.weights) @ points)
+    return float(np.max([*np.abs(sums), -part.weights.min(), np.sum(left & right), apart, part.residual]))
+
+
 def certify_radon(seed: int = 0, instances: int = 400) -> Certificate:
     """Points at random, on the moment curve or clustered: the smaller Radon side is small and inseparable."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
+
+    def case(rng):
         dim = int(rng.integers(1, 9))
         n = dim + 2 + int(rng.integers(0, 4))
-        points = _sphere(n, dim, rng)
-        if i % 3 == 1 and dim % 2 == 0:
+        points, kind = _sphere(n, dim, rng), rng.integers(3)
+        if kind == 1 and dim % 2 == 0:
             points = radon.moment_curve(n, dim)
-        elif i % 3 == 2:
+        elif kind == 2:
             points = unit(points[:1] + 0.1 * points)
         part = radon.radon_partition(points[: dim + 2])
         excess = len(part.left) - (radon.largest_scene(dim) + 1)
-        slack = max(part.residual, _kept_apart(points, part.left), float(excess))
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "objects": n, "smaller side": len(part.left)}
-    return RADON.certificate(seed, instances, worst, witness)
+        slack = np.max([_partition_error(points[: dim + 2], part), _kept_apart(points, part.left), excess])
+        return slack, {"dim": dim, "objects": n, "smaller side": len(part.left)}
+
+    return RADON.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def pierced_simplex(dim: int = 4) -> np.ndarray:
@@ -120,34 +127,41 @@ def _asked(n: int, affine: bool, rng: np.random.Generator) -> np.ndarray:
 
 
 def certify_half_shattered(seed: int = 0, instances: int = 300) -> Certificate:
-    """Random half-shattering families and random vectors: some image of the family cannot be served."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
-        dim, affine = int(rng.integers(1, 7)), bool(i % 2)
+    """Random half-shattering families and random vectors: some image of the family cannot be served.
+
+    Without one of its images, taken at random, a family must no longer count as half-shattering.
+    """
+
+    def case(rng):
+        dim, affine = int(rng.integers(1, 7)), bool(rng.integers(2))
         n = dim + 1 + affine
         shown = _asked(n, affine, rng)
-        points = _sphere(n, dim, rng)
-        found = radon.half_shattering(shown, affine) is not None
-        slack = _worst_served(points, shown, affine) if found else np.inf
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "objects": n, "images": len(shown)}
-    return HALF_SHATTERED.certificate(seed, instances, worst, witness)
+        found = radon.half_shattering(shown, affine)
+        wrong = found is None or any(side != int(shown[row] @ (1 << np.arange(n))) for side, row in found)
+        fewer = np.delete(shown, rng.integers(len(shown)), axis=0)
+        wrong |= radon.half_shattering(fewer, affine) is not None
+        slack = np.max([_worst_served(_sphere(n, dim, rng), shown, affine), wrong])
+        return slack, {"dim": dim, "objects": n, "images": len(shown)}
+
+    return HALF_SHATTERED.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def _worst_served(points: np.ndarray, shown: np.ndarray, affine: bool) -> float:
-    """The margin of the image that the vectors serve worst: the one that shows a part of their (linear) dependence.
+    """The margin of the image that the vectors serve worst, which shows a part of their (linear) dependence, or the
+    error of that dependence.
 
     Without ``affine`` the hyperplane must pass through 0, which it does when the points and their negatives are
     separated together.
     """
     n = len(points)
-    signs = np.linalg.svd(radon.lifted(points) if affine else points.T)[2][-1] > 0
+    system = radon.lifted(points) if affine else points.T
+    kernel = np.linalg.svd(system)[2][-1]
+    signs, error = kernel > 0, float(np.linalg.norm(system @ kernel))
     row = next(row for row in shown if np.array_equal(row, signs) or np.array_equal(row, ~signs))
     if affine:
-        return _kept_apart(points, tuple(np.flatnonzero(row)))
+        return float(np.max([_kept_apart(points, tuple(np.flatnonzero(row))), error]))
     both = np.vstack([np.where(row[:, None], points, -points), np.where(row[:, None], -points, points)])
-    return _kept_apart(both, tuple(range(n)))
+    return float(np.max([_kept_apart(both, tuple(range(n))), error]))
 
 
 def mutate_half_shattered(seed: int = 0) -> Certificate:
@@ -160,19 +174,23 @@ def mutate_half_shattered(seed: int = 0) -> Certificate:
 
 
 def certify_circuits(seed: int = 0, instances: int = 40) -> Certificate:
-    """Random point sets, all their ``k``-subsets: verdicts by circuits against one linear programme a subset."""
-    rng = np.random.default_rng(seed)
-    disagree, checked, witness = 0, 0, {}
-    for _ in range(instances):
+    """Random point sets, all their ``k``-subsets: verdicts by circuits against one linear programme a subset.
+
+    ``instances`` counts the sets; the certificate counts the subsets.
+    """
+    checked = []
+
+    def case(rng):
         dim = int(rng.integers(1, 5))
         n, k = dim + int(rng.integers(2, 5)), int(rng.integers(1, 4))
         points = rng.standard_normal((n, dim))
         fast, slow = separation.all_subsets(points, k), separation.subset_by_subset(points, k)
         wrong = int(np.sum(fast.status != slow)) + fast.by_programme
-        checked += len(slow)
-        if wrong >= disagree:
-            disagree, witness = wrong, {"dim": dim, "points": n, "k": k, "subsets": len(slow), "disagree": wrong}
-    return CIRCUITS.certificate(seed, checked, float(disagree), witness)
+        checked.append(len(slow))
+        return wrong, {"dim": dim, "points": n, "k": k, "subsets": len(slow), "disagree": wrong}
+
+    slack, witness = worst_case(case, instances, seed)
+    return CIRCUITS.certificate(seed, sum(checked), slack, witness)
 
 
 def mutate_circuits(seed: int = 0) -> Certificate:
@@ -199,17 +217,16 @@ def count_separable(points: np.ndarray) -> int:
 
 def certify_cover(seed: int = 0, instances: int = 120) -> Certificate:
     """Random points and points of the moment curve, up to 9 in dimension 1 to 4: all subsets counted by circuits."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
+
+    def case(rng):
         dim = int(rng.integers(1, 5))
         n = int(rng.integers(1, 10))
-        curve = i % 4 == 0 and dim % 2 == 0
+        curve = rng.integers(4) == 0 and dim % 2 == 0
         points = radon.moment_curve(n, dim) if curve else rng.standard_normal((n, dim))
-        count, formula = count_separable(points), radon.cover_count(n, dim)
-        if abs(count - formula) > worst:
-            worst, witness = float(abs(count - formula)), {"dim": dim, "points": n, "count": count}
-    return COVER.certificate(seed, instances, worst, witness)
+        count = count_separable(points)
+        return abs(count - radon.cover_count(n, dim)), {"dim": dim, "points": n, "count": count}
+
+    return COVER.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_cover(seed: int = 0) -> Certificate:
@@ -222,19 +239,18 @@ def mutate_cover(seed: int = 0) -> Certificate:
 
 def certify_moment(seed: int = 0, instances: int = 1000) -> Certificate:
     """Jittered angles, ``N`` 2 to 8, up to 16 points, a random scene of up to ``N/2``: polynomial and gap."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for _ in range(instances):
+
+    def case(rng):
         dim, n = 2 * int(rng.integers(1, 5)), int(rng.integers(5, 17))
         angles = (radon.equal_angles(n) + rng.uniform(0, 2 * np.pi / n * 0.6, n)) % (2 * np.pi)
         subset = rng.choice(n, int(rng.integers(1, dim // 2 + 1)), replace=False)
         w, constant = radon.moment_separator(angles, subset, dim)
         scores = radon.moment_curve(n, dim, angles) @ w
         polynomial = np.prod(1 - np.cos(angles[:, None] - angles[subset]), axis=1)
-        slack = max(float(np.abs(scores - constant + polynomial).max()), POSITIVE - radon.split_gap(scores, subset))
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "points": n, "k": len(subset)}
-    return MOMENT.certificate(seed, instances, worst, witness)
+        missed = np.abs(scores - constant + polynomial).max()
+        return np.max([missed, POSITIVE - radon.split_gap(scores, subset)]), {"dim": dim, "points": n, "k": len(subset)}
+
+    return MOMENT.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_moment(seed: int = 0) -> Certificate:
@@ -249,29 +265,40 @@ def mutate_moment(seed: int = 0) -> Certificate:
 
 
 def certify_codes(seed: int = 0, instances: int = 1000) -> Certificate:
-    """Random sign codes, the gap of a random scene against the bound; and the codes promised, found by drawing."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
+    """Random sign codes, the gap of a random scene against the bound; the codes promised, found by drawing; equality.
+
+    The bound is attained by one code against another at cosine ``μ``, and by orthonormal codes.
+    """
+
+    def case(rng):
         k = int(rng.integers(1, 6))
-        n = k + int(rng.integers(1, 40))
-        promised = i % 100 == 0
-        dim = radon.sufficient_dim(n, k) if promised else int(2 ** rng.integers(4, 12))
-        codes, mu = _sign_codes(n, dim, 1 / (4 * k) if promised else 1.0, rng)
-        slack = mu - 1 / (4 * k) if promised else -np.inf
-        if (2 * k - 1) * mu < 1:
-            scene = rng.choice(n, k, replace=False)
-            gap = radon.split_gap(codes @ unit(codes[scene].sum(axis=0)), scene)
-            slack = max(slack, radon.coherent_gap(mu, k) - gap, (1 / sqrt(5 * k) - gap) if promised else -np.inf)
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "objects": n, "k": k, "coherence": mu}
-    return CODES.certificate(seed, instances, worst, witness)
+        n, promised = k + int(rng.integers(1, 40)), rng.integers(100) == 0
+        if promised:
+            codes, mu = _sign_codes(n, radon.sufficient_dim(n, k), 1 / (4 * k), rng)
+        else:
+            codes, mu = _sign_codes(n, int(2 ** rng.integers(4, 12)), 1 / (2 * k - 0.9), rng)
+        scene = rng.choice(n, k, replace=False)
+        gap = radon.split_gap(codes @ unit(codes[scene].sum(axis=0)), scene)
+        missed_promise = [mu - 1 / (4 * k), 1 / sqrt(5 * k) - gap] if promised else []
+        slack = np.max([radon.coherent_gap(mu, k) - gap, *missed_promise, *_missed_gaps(k, rng)])
+        return slack, {"dim": codes.shape[1], "objects": n, "k": k, "coherence": mu}
+
+    return CODES.certificate(seed, instances, *worst_case(case, instances, seed))
+
+
+def _missed_gaps(k: int, rng: np.random.Generator) -> list[float]:
+    """How far two pairs of codes that attain the bound are from it: one code against another, and orthonormal ones."""
+    cosine, orthonormal = rng.uniform(0, 1), np.eye(k + 1)
+    pair = np.array([[1.0, 0.0], [cosine, sqrt(1 - cosine**2)]])
+    one = radon.split_gap(pair @ pair[0], (0,)) - radon.coherent_gap(radon.coherence(pair), 1)
+    many = radon.split_gap(orthonormal @ unit(orthonormal[:k].sum(axis=0)), range(k)) - radon.coherent_gap(0.0, k)
+    return [abs(one), abs(many)]
 
 
 def _sign_codes(n: int, dim: int, mu: float, rng: np.random.Generator) -> tuple[np.ndarray, float]:
     """Unit sign codes and their coherence, drawn again until it is at most ``mu``, a hundred times at most."""
     for _ in range(100):
-        codes = (2.0 * rng.integers(0, 2, (n, dim)) - 1) / sqrt(dim)
+        codes = (2.0 * rng.integers(0, 2, (n, dim), dtype=np.int8) - 1) / sqrt(dim)
         if (found := radon.coherence(codes)) <= mu:
             break
     return codes, found
