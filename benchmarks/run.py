@@ -20,9 +20,7 @@ def main() -> None:
             rows += import_module(name).main()
     cells = [[f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in COLUMNS] for row in rows]
     widths = [max(len(line[i]) for line in [list(COLUMNS), *cells]) for i in range(len(COLUMNS))]
-    print(
-        f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores; load {os.getloadavg()[0]:.1f}"
-    )
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for line in [list(COLUMNS), *cells]:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
