@@ -6,18 +6,19 @@ What a command needs is imported inside it, so that ``bindlib --help`` answers a
 import json
 import logging
 import math
+import os
 import signal
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
 from bindlib import __version__
-from bindlib.errors import BindlibError, CheckFailed, Interrupted
+from bindlib.errors import BindlibError, CheckFailed, Interrupted, printable, system_fault
 
 app = typer.Typer(
     help="The Limits of Binding: build the book, check its claims, measure encoders.",
@@ -26,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 DEBUG = "--debug"
+LEAST_WIDTH = 80  # of a table, in columns: narrower, words fall apart
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda where torch can use it.")]
@@ -37,20 +39,51 @@ def main() -> None:
     """The console script: an expected failure is one line and an exit code, not a traceback."""
     debug = DEBUG in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
+    _replace_closed_streams()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="bindlib: %(message)s")
     logging.getLogger().handlers[0].addFilter(_make_printable)
     try:
         app(arguments)
     except BindlibError as error:
+        _fail(str(error), error.exit_code, debug)
+    except OSError as error:
+        _fail(system_fault(error), BindlibError.exit_code, debug)
+
+
+def _replace_closed_streams() -> None:
+    """Let a closed stream swallow what is written: ``print`` would send it to the other one."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (for the process's life)
+
+
+def _fail(problem: str, exit_code: int, debug: bool) -> NoReturn:
+    with suppress(OSError):  # standard error may be what is full
         if debug:
             traceback.print_exc()
-        print(f"bindlib: {printable(str(error))}", file=sys.stderr)
-        sys.exit(error.exit_code)
+        _say(f"bindlib: {problem}")
+    sys.exit(exit_code)
+
+
+@contextmanager
+def _output() -> Iterator[None]:
+    """Write to standard output in here: a failure is then this command's, and not the interpreter's at its end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        error.filename = "standard output"
+        with suppress(OSError, ValueError):  # what is still buffered would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        print(__version__)
+        with _output():
+            print(__version__)
         raise typer.Exit
 
 
@@ -193,11 +226,6 @@ def measure(
     _show(rows, as_json, ("encoder", "n", "ceiling", "cap", "usage", "binding_to_order", "order_closer", "truncated"))
 
 
-def printable(text: str) -> str:
-    """``text`` with what could steer a terminal (control and bidirectional characters) spelled out."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
-
-
 def _say(line: str) -> None:
     print(printable(line), file=sys.stderr)
 
@@ -214,7 +242,8 @@ def _resolved(asked: str) -> str:
 def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
     """Print rows as JSON, or as a table of ``columns``."""
     if as_json:
-        print(json.dumps(_plain(rows), indent=2, allow_nan=False))
+        with _output():
+            print(json.dumps(_plain(rows), indent=2, allow_nan=False))
         return
     from rich.box import SIMPLE
     from rich.console import Console
@@ -226,7 +255,10 @@ def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]
         table.add_column(column.replace("_", " "), no_wrap=i == 0, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, LEAST_WIDTH)
+    with _output():
+        console.print(table)
 
 
 def _cell(value: Any) -> str:
@@ -238,11 +270,13 @@ def _cell(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """JSON values; JSON has no NaN and no infinity, so both become null."""
+    """JSON values; JSON has no NaN and no infinity, so both become null, and half a character is spelled out."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
     if hasattr(value, "item"):  # a NumPy scalar
         return _plain(value.item())
     return None if isinstance(value, float) and not math.isfinite(value) else value

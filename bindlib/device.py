@@ -17,6 +17,8 @@ def _cuda_works() -> bool:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
         return False
-    import torch
-
+    try:
+        import torch
+    except (ImportError, OSError):  # absent, or one of its shared libraries is: the CPU needs no torch
+        return False
     return torch.cuda.is_available()

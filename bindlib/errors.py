@@ -1,4 +1,4 @@
-"""The exceptions that users are meant to see."""
+"""The exceptions that users are meant to see, and text that is safe to show them."""
 
 
 class BindlibError(Exception):
@@ -24,3 +24,14 @@ class Interrupted(BindlibError):
     """The user stopped the command."""
 
     exit_code = 130
+
+
+def printable(text: str) -> str:
+    """``text`` with what could steer a terminal or a page (control and bidirectional characters) spelled out."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+
+
+def system_fault(error: OSError) -> str:
+    """What the system said of a file, in one line that names it."""
+    files = [str(file) for file in (error.filename, error.filename2) if file is not None]
+    return ": ".join([" -> ".join(files), error.strerror or str(error)] if files else [error.strerror or str(error)])

@@ -2,9 +2,12 @@
 
 import importlib
 import json
+import os
+import shlex
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -148,3 +151,45 @@ def test_the_device_is_cuda_only_where_it_works(monkeypatch):
 
 def test_version(command):
     assert command("--version")[:2] == (0, f"{__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["encoders"], ["encoders", "--debug"]])
+def test_a_fault_of_the_system_is_one_line_that_names_the_file(command, monkeypatch, arguments):
+    def listing():
+        raise PermissionError(13, "Permission denied", "some/fi\x1ble")
+
+    provide(monkeypatch, "bindlib.encoders.zoo", listing=listing)
+    code, out, err = command(*arguments)
+    assert (code, out) == (2, "") and err.endswith("bindlib: some/fi\\x1ble: Permission denied\n")
+    assert ("Traceback" in err) == ("--debug" in arguments)
+
+
+def shell(line: str) -> subprocess.CompletedProcess:
+    line = f"exec {shlex.quote(sys.executable)} -m bindlib.cli {line}"
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, env=buffered)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("arguments", ["--version", "encoders", "encoders --json"])
+def test_standard_output_that_is_full_is_one_line(arguments):
+    done = shell(f"{arguments} > /dev/full")
+    assert (done.returncode, done.stderr) == (2, "bindlib: standard output: No space left on device\n")
+
+
+def test_with_standard_error_closed_nothing_of_it_goes_to_standard_output():
+    done = shell("measure no-such-encoder 2>&-")
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_table_is_never_narrower_than_can_be_read(command, monkeypatch):
+    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda *_: [{"encoder": "x" * 40}])
+    monkeypatch.setenv("COLUMNS", "20")
+    _, out, _ = command("measure", "a", "--device", "cpu")
+    assert "x" * 40 in out
+
+
+def test_half_a_character_in_a_row_is_spelled_out(command, monkeypatch):
+    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda *_: [{"data": "a\udcff"}])
+    _, out, _ = command("measure", "a", "--device", "cpu", "--json")
+    assert json.loads(out) == [{"data": r"a\udcff"}]

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -16,8 +17,8 @@ from typing import Protocol
 from bindlib.book import cache
 from bindlib.book.cache import Executed
 from bindlib.book.execute import Runner
-from bindlib.book.layout import Book, Page
-from bindlib.book.process import run
+from bindlib.book.layout import Book, Page, emptied
+from bindlib.book.process import run, words
 from bindlib.book.stage import stage
 from bindlib.errors import BindlibError, CheckFailed
 
@@ -122,9 +123,7 @@ def _jupyter_book(book: Book, strict: bool, timeout: float) -> Path:
     Always from nothing: Sphinx repeats no warning of a page that it does not read again, so a page with a warning
     would pass the second time.  Pages that were not executed lack the figures that others refer to, hence ``strict``.
     """
-    output, log = book.build / "render", book.build / "render.log"
-    shutil.rmtree(output, ignore_errors=True)
-    output.mkdir()
+    output, log = emptied(book.build / "render"), book.build / "render.log"
     program = str(Path(sys.executable).with_name("jupyter-book"))
     command = [program, "build", str(book.staging), "--path-output", str(output)]
     command += ["-W", "--keep-going"] if strict else []
@@ -135,23 +134,35 @@ def _jupyter_book(book: Book, strict: bool, timeout: float) -> Path:
 
 
 def _rendering_report(book: Book, log: Path, status: int | None, timeout: float) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").replace(f"{book.staging}{os.sep}", "").splitlines()
-    faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or lines[-20:]
+    text = words(log.read_text(encoding="utf-8", errors="replace"))
+    lines = text.replace(f"{book.staging}{os.sep}", "").splitlines()
+    faults = [line for line in lines if "WARNING" in line or "ERROR" in line] or _around_errors(lines) or lines[-20:]
     problem = f"took longer than {timeout:g} s" if status is None else "failed"
     return "\n".join([f"rendering {problem} (whole log: {log})", *faults])
+
+
+def _around_errors(lines: list[str]) -> list[str]:
+    """The lines that speak of an error, each with the three before and after it."""
+    hits = [i for i, line in enumerate(lines) if re.search("exception|error", line, re.IGNORECASE)]
+    return [line for i, line in enumerate(lines) if any(abs(i - hit) <= 3 for hit in hits)]
 
 
 def _replace(html: Path, rendered: Path) -> None:
     """Put the folder ``rendered`` in the place of ``html``."""
     old = _aside(html)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
     try:
         if html.exists():
             html.rename(old)
         rendered.rename(html)
     finally:
         _recover(html)
-    shutil.rmtree(old, ignore_errors=True)
+    _remove(old)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
 
 
 def _recover(html: Path) -> None:
@@ -166,14 +177,19 @@ def _aside(html: Path) -> Path:
 
 @contextmanager
 def _alone(book: Book) -> Iterator[None]:
-    """Hold the book's build folder; raises ``BindlibError`` while another build does."""
+    """Hold the book's build folder; raises ``BindlibError`` while another build, or what one has left running, does."""
     book.build.mkdir(exist_ok=True)
     with (book.build / ".lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise BindlibError(f"another build is at work in {book.build}: wait for it, or stop it") from error
-        yield
+            problem = f"another build is at work in {book.build}, or the jupyter-book or papermill of a killed one"
+            raise BindlibError(f"{problem}: wait for it, or stop it") from error
+        os.set_inheritable(lock.fileno(), True)
+        try:
+            yield
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 def _write_timings(runner: Runner, outcome: Outcome) -> None:

@@ -56,13 +56,15 @@ def data_variable() -> dict[str, str]:
 def environment(root: Path) -> str:
     """A digest of the code that runs: bindlib's sources, the locked versions, the Python version."""
     constraints = root / "constraints.txt"
-    locked = constraints.read_text(encoding="utf-8") if constraints.is_file() else ""
+    locked = constraints.read_text(encoding="utf-8", errors="replace") if constraints.is_file() else ""
     return digest(_package(), locked, sys.version)
 
 
 def digest(*parts: str) -> str:
     # Each part is hashed on its own, so that text cannot move from one part to the next unseen.
-    return sha256("".join(sha256(part.encode()).hexdigest() for part in parts).encode()).hexdigest()
+    return sha256(
+        "".join(sha256(part.encode("utf-8", "surrogatepass")).hexdigest() for part in parts).encode()
+    ).hexdigest()
 
 
 def tree_digest(root: Path, files: Iterable[Path]) -> str:
@@ -88,7 +90,7 @@ def _entry(file: Path) -> Executed | None:
         if digest(entry["notebook"]) != entry["digest"]:
             return None
         return Executed(json.loads(entry["notebook"]), entry["seconds"], entry["key"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

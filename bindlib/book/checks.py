@@ -4,11 +4,12 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 from bindlib.book import markdown, prose
 from bindlib.book.cache import Parameters
-from bindlib.book.layout import Book
+from bindlib.book.layout import Book, files, read_text
 from bindlib.book.notebook import Notebook, leftovers, numbered, read, source, tags
 
 MAX_DEF_LINES = 5
@@ -16,7 +17,7 @@ MAX_DEF_LINES = 5
 _RESULT = re.compile(
     r"""(?:\d|(?<![\w.)]))(?:\.|\{[.,]\})\d+  # 0.5, .5, 0{,}5
       | \b\d+e[-+]?\d+                     # 1e-3
-      | \d+\s?(?:\\?%|per\s?cent)""",
+      | \d+(?:\s|\\[,:;!\ ])?(?:\\?[%‰‱％﹪٪]|per\s?cent|per\s?mille?\b|pct\b)""",
     re.VERBOSE | re.IGNORECASE,
 )
 # Lines that hold no prose: sizes of figures, files that a directive names, targets of [links].
@@ -26,6 +27,7 @@ _NO_PROSE = re.compile(
             | \[(?!\^)[^\]\n]+\]: ) .*$""",
     re.MULTILINE | re.VERBOSE,
 )
+_ENTITY = re.compile(r"&(?:\#\d{1,7}|\#x[0-9a-f]{1,6}|[a-z]+);", re.IGNORECASE)
 _MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
 
 
@@ -44,16 +46,16 @@ class Finding:
 
 
 def source_findings(book: Book) -> list[Finding]:
-    """Every fault in the committed sources of the book: all of ``chapters/``, listed in the contents or not."""
+    """Every fault in the committed sources of the book: its pages, and all of ``chapters/``, listed or not."""
+    folder = book.root / "chapters"
+    listed = {page.source for page in book.pages}
     found = []
-    for path in sorted((book.root / "chapters").rglob("*")):
+    for path in sorted(listed | set(files(folder) if folder.is_dir() else ())):
         name = path.relative_to(book.root).as_posix()
-        if ".ipynb_checkpoints" in path.parts:
-            continue
         if path.suffix == ".ipynb":
             found += (Finding(name, *rest) for rest in _notebook(path))
         elif path.suffix == ".md":
-            found += (Finding(name, 0, *rest) for rest in _page(path.read_text(encoding="utf-8")))
+            found += (Finding(name, 0, *rest) for rest in _page(read_text(path)))
     return found
 
 
@@ -74,11 +76,23 @@ def bare_results(text: str) -> Iterator[tuple[int, str]]:
 
     Maths is searched too; code, computed values, citations, links and the sizes of figures are not.
     """
+    text = _ENTITY.sub(_number_part, text)
     hidden = {span for span in markdown.spans(text) if span.kind in ("code", "eval", "link", "markup") or _cites(span)}
     seen = _NO_PROSE.sub(lambda match: " " * len(match[0]), markdown.blank(text, hidden))
     for match in _RESULT.finditer(seen):
         around = text[max(0, match.start() - 30) : match.end() + 30]
         yield markdown.line_of(text, match.start()), " ".join(around.split())
+
+
+def _number_part(entity: re.Match) -> str:
+    """The character of an HTML entity that may be a part of a number or its unit; any other entity as it is."""
+    character = unescape(entity[0])
+    part = (
+        character in ".,%‰‱％﹪٪"
+        or character.isdigit()
+        or (character.isspace() and character.splitlines() == [character])
+    )
+    return character if part else entity[0]
 
 
 def stray_roles(text: str) -> Iterator[tuple[int, str]]:
@@ -119,8 +133,9 @@ def _notebook(path: Path) -> Iterator[tuple[int, int, str]]:
     notebook = read(path)
     for cell, what in leftovers(notebook):
         yield cell, 0, f"holds {what}: run nbstripout on the file"
-    for number, cell in numbered(notebook, "markdown"):
-        yield from ((number, *rest) for rest in _prose(source(cell)))
+    for number, cell in numbered(notebook):
+        if cell["cell_type"] != "code":
+            yield from ((number, *rest) for rest in _prose(source(cell)))
     for number, cell in numbered(notebook, "code"):
         yield from ((number, *rest) for rest in _code(source(cell)))
     yield from _parameters(notebook)

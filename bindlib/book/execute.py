@@ -15,15 +15,13 @@ from threading import Event
 from bindlib.book import cache, prose
 from bindlib.book.cache import Executed, Parameters
 from bindlib.book.checks import page_faults
-from bindlib.book.layout import Book, Page
+from bindlib.book.layout import Book, Page, emptied
 from bindlib.book.notebook import Notebook, dump, read, source, strip, without_run_metadata
-from bindlib.book.process import run
+from bindlib.book.process import run, words
 from bindlib.errors import BindlibError, CheckFailed
 
 ATTEMPTS = 2
 TIMEOUT_SECONDS = {"ci": 900.0, "full": 4 * 3600.0}
-
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,16 @@ class Runner:
     def _execute(self, page: Page, cancel: Event) -> Executed:
         start = time.monotonic()
         key = cache.key(self.book, page, self.parameters)
-        folder = self.book.build / "run" / page.name
-        rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
+        folder = emptied(self.book.build / "run" / page.name)
         (folder / "in.ipynb").write_text(dump(prose.instrument(strip(read(page.source)))), encoding="utf-8")
         notebook = self._papermill(page, folder, cancel)
         if faults := list(page_faults(notebook)):
             raise CheckFailed("\n".join(f"{page.name}, {fault}" for fault in faults))
-        return Executed(prose.settle(notebook), time.monotonic() - start, key, fresh=True)
+        try:
+            settled = prose.settle(notebook)
+        except CheckFailed as error:
+            raise CheckFailed(f"{page.name}, {error}") from error
+        return Executed(settled, time.monotonic() - start, key, fresh=True)
 
     def _papermill(self, page: Page, folder: Path, cancel: Event) -> Notebook:
         """The executed notebook; only a kernel that hung or died is given a second chance."""
@@ -80,9 +80,9 @@ class Runner:
             notebook = _read_partial(output)
             if failure := failing_cell(notebook):
                 raise CheckFailed(f"{page.name}, {failure}")
-            words = log.read_text(encoding="utf-8", errors="replace")
-            if status is not None and "DeadKernelError" not in words:
-                raise CheckFailed(f"{page.name}: papermill failed before a cell did:\n{words.strip()}")
+            said = words(log.read_text(encoding="utf-8", errors="replace"))
+            if status is not None and "DeadKernelError" not in said:
+                raise CheckFailed(f"{page.name}: papermill failed before a cell did:\n{said.strip()}")
         problem = f"ran longer than {self.timeout:g} s" if status is None else "lost its kernel (out of memory?)"
         raise CheckFailed(f"{page.name} {problem}, {ATTEMPTS} times, at {running_cell(notebook)}")
 
@@ -108,19 +108,25 @@ def cores() -> int:
 def failing_cell(notebook: Notebook) -> str | None:
     """Which cell of a run raised, its line and its traceback, or ``None``."""
     for cell in notebook["cells"]:
-        for output in cell.get("outputs", ()):
-            if output["output_type"] == "error":
-                traceback = _COLOUR.sub("", "\n".join(output["traceback"]))
-                return f"{_place(notebook, cell, traceback)}\n{traceback or output['ename']}"
+        outputs = cell.get("outputs", ())
+        errors = ["\n".join(out["traceback"]) or out["ename"] for out in outputs if out["output_type"] == "error"]
+        if not errors and _papermill(cell).get("exception"):  # IPython prints the traceback of an ExceptionGroup
+            errors = ["".join(text for out in outputs for text in out.get("text", ())).strip()]
+        if errors:
+            traceback = words(errors[0])
+            return f"{_place(notebook, cell, traceback)}\n{traceback}".rstrip()
     return None
 
 
 def running_cell(notebook: Notebook) -> str:
-    """The cell that a run which was cut short was in."""
-    for cell in notebook["cells"]:
-        if cell.get("metadata", {}).get("papermill", {}).get("status") == "running":
-            return _place(notebook, cell, "")
-    return "its start"
+    """The cell that a run which was cut short was in: the last that was started."""
+    started = [cell for cell in notebook["cells"] if _papermill(cell).get("start_time")]
+    return _place(notebook, started[-1], "") if started else "its start"
+
+
+def _papermill(cell: dict) -> dict:
+    """What papermill noted of the run of a cell."""
+    return cell.get("metadata", {}).get("papermill", {})
 
 
 def _place(notebook: Notebook, cell: dict, traceback: str) -> str:

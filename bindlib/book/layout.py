@@ -1,8 +1,10 @@
 """Where the book's files are: the sources that authors write and the folders that a build makes."""
 
+import os
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import yaml
 
@@ -76,13 +78,50 @@ class Book:
         return fits[0]
 
 
+def files(folder: Path) -> Iterator[Path]:
+    """The regular files below ``folder``, in order.
+
+    Sockets, pipes and dangling links (an editor's locks) are left out; linked folders, which may form loops, are not
+    entered, nor are those that Jupyter and Python make.  Raises ``OSError`` for a folder that cannot be read.
+    """
+
+    def fail(error: OSError):
+        raise error
+
+    for where, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = sorted(set(folders) - {".ipynb_checkpoints", "__pycache__"})
+        yield from (path for name in sorted(names) if (path := Path(where, name)).is_file())
+
+
+def read_text(path: Path) -> str:
+    """The text of a source file; raises ``BindlibError`` when it is not in UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BindlibError(f"{path} is not text in UTF-8 (byte {error.start}): save it in UTF-8") from error
+
+
+def emptied(folder: Path) -> Path:
+    """``folder``, made anew; raises ``OSError`` when what was there cannot be removed."""
+    if folder.is_symlink() or folder.is_file():
+        folder.unlink()
+    elif folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return folder
+
+
 def _pages(root: Path) -> Iterator[Page]:
     toc = root / "_toc.yml"
+    text = read_text(toc)
     try:
-        names = list(_listed(yaml.safe_load(toc.read_text(encoding="utf-8"))))
-    except (yaml.YAMLError, TypeError, UnicodeDecodeError) as error:
+        names = list(_listed(yaml.safe_load(text)))
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError) as error:
         raise BindlibError(f"{toc} is no table of contents: {' '.join(str(error).split())}") from error
     for name in names:
+        parts = PurePosixPath(name).parts
+        if not parts or parts[0] in ("/", "//", "_build") or ".." in parts:
+            raise BindlibError(f"{toc} lists {name!r}: a page must lie in the book, and not in _build")
         sources = [root / f"{name}{suffix}" for suffix in DOCUMENT_SUFFIXES]
         source = next((path for path in sources if path.is_file()), None)
         if source is None:

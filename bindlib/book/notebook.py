@@ -4,8 +4,11 @@ import json
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 from bindlib.errors import BindlibError
+
+MAX_DEPTH = 100  # of values in values; copying a notebook recurses
 
 # Paths of the machine, times of the run, and the state of live widgets.
 RUN_METADATA = {"papermill", "execution", "widgets"}
@@ -15,14 +18,55 @@ Cell = dict
 
 
 def read(path: Path) -> Notebook:
-    """The notebook at ``path``; raises ``BindlibError`` when the file holds none."""
+    """The notebook at ``path``; raises ``BindlibError`` when the file holds none that can be worked with."""
     try:
         notebook = json.loads(path.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BindlibError(f"{path} is not a notebook ({error}): save it again from JupyterLab") from error
-    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
-        raise BindlibError(f"{path} is not a notebook (it has no list of cells): save it again from JupyterLab")
+        fault = _fault(notebook)
+        dump(notebook).encode()
+    except (ValueError, RecursionError) as error:  # text, JSON, a huge number, half a character
+        fault = " ".join(str(error).split())
+    if fault:
+        raise BindlibError(f"{path} is not a notebook ({fault}): save it again from JupyterLab")
     return notebook
+
+
+def _fault(notebook: Any) -> str:
+    """What keeps a JSON value from being a notebook of format 4, as far as this package relies on it, or ``""``."""
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        return "it has no list of cells"
+    if notebook.get("nbformat") != 4 or not isinstance(notebook.get("nbformat_minor"), int):
+        return "its nbformat and nbformat_minor are not those of format 4"
+    if not isinstance(notebook.get("metadata"), dict):
+        return "it has no metadata"
+    if _deep(notebook):
+        return f"values lie more than {MAX_DEPTH} deep in it"
+    faults = ((number, _cell_fault(cell)) for number, cell in enumerate(notebook["cells"], start=1))
+    return next((f"cell {number} {fault}" for number, fault in faults if fault), "")
+
+
+def _cell_fault(cell: Any) -> str:
+    if not isinstance(cell, dict) or cell.get("cell_type") not in ("code", "markdown", "raw"):
+        return "is not a code, markdown or raw cell"
+    if not isinstance(cell.get("source"), str) and not _strings(cell.get("source")):
+        return "has no source"
+    if not isinstance(cell.get("metadata"), dict) or not _strings(cell["metadata"].get("tags", [])):
+        return "has no metadata with a list of tags"
+    outputs = cell.get("outputs", [])
+    if not isinstance(outputs, list) or not all(isinstance(out, dict) and "output_type" in out for out in outputs):
+        return "has outputs of no type"
+    return ""
+
+
+def _strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inside = (item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list))
+        level = [value for values in inside for value in values]
+    return bool(level)
 
 
 def dump(notebook: Notebook) -> str:

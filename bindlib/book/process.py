@@ -1,6 +1,7 @@
 """Child processes that can be ended for certain: on time-out, on Ctrl-C, and with everything they started."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -11,6 +12,8 @@ from threading import Event
 import psutil
 
 POLL_SECONDS = 0.1
+
+_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class Cancelled(Exception):
@@ -32,6 +35,7 @@ def run(command: list[str], folder: Path, log: Path, env: dict[str, str], timeou
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            close_fds=False,  # a child that outlives a killed build goes on holding the lock that it may inherit
         )
         try:
             while time.monotonic() < deadline:
@@ -42,6 +46,11 @@ def run(command: list[str], folder: Path, log: Path, env: dict[str, str], timeou
             return None
         finally:
             _kill(process)
+
+
+def words(text: str) -> str:
+    """``text`` without the codes that colour it on a terminal."""
+    return _COLOUR.sub("", text)
 
 
 def _kill(process: subprocess.Popen) -> None:

@@ -9,6 +9,7 @@ from copy import deepcopy
 
 from bindlib.book import markdown
 from bindlib.book.notebook import Cell, Notebook, numbered, source
+from bindlib.errors import CheckFailed, printable
 
 MIME = "application/vnd.bindlib.prose+json"
 ORIGIN = "bindlib"  # the metadata key that says which committed cell a cell of the run stands for
@@ -17,7 +18,8 @@ UNKNOWN = "…"
 
 _RECORD = "__import__('bindlib.book.prose', fromlist=['record']).record(globals(), {!r})"
 _LINE_OPENING = re.compile(r"(?:[\s>*+:-]|\d+[.)]\s)*")
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>&$|~#^@])")
+# Quotes too: an escaped one is not made a curly one.
+_SPECIAL = re.compile(r"""([\\`*_{}\[\]<>&$|~#^@'"])""")
 
 
 def roles(text: str) -> list[markdown.Span]:
@@ -34,8 +36,11 @@ def substitute(text: str, values: list[str]) -> str:
 
 
 def escape(value: str, opens_line: bool = False) -> str:
-    """Markdown that shows ``value`` on one line, also where a digit or sign would open a list or a heading."""
-    value = " ".join(value.split())
+    """Markdown that shows ``value`` on one line, also where a digit or sign would open a list or a heading.
+
+    Characters that cannot be seen are spelled out.
+    """
+    value = printable(" ".join(value.split()))
     opener = value[:1] if opens_line and value[:1].isascii() and not value[:1].isalpha() else ""
     return (f"&#{ord(opener)};" if opener else "") + _SPECIAL.sub(r"\\\1", value[len(opener) :])
 
@@ -54,7 +59,10 @@ def instrument(notebook: Notebook) -> Notebook:
 
 
 def settle(executed: Notebook) -> Notebook:
-    """A copy of the executed notebook with the committed cells only, values in place of roles, and fresh counts."""
+    """A copy of the executed notebook with the committed cells only, values in place of roles, and fresh counts.
+
+    Raises ``CheckFailed`` when a cell has more or fewer values than roles.
+    """
     notebook = deepcopy(executed)
     cells, values, count = [], [], 0
     for cell in notebook["cells"]:
@@ -62,12 +70,11 @@ def settle(executed: Notebook) -> Notebook:
         if origin is None:
             continue  # papermill's own cell
         if origin.get("recorder"):
-            values = [output["data"][MIME]["value"] for output in cell["outputs"] if MIME in output.get("data", {})]
+            values = [output["data"][MIME] for output in cell["outputs"] if MIME in output.get("data", {})]
             continue
-        if cell["cell_type"] == "markdown" and values:
-            expressions = [" ".join(role.text.split()) for role in roles(source(cell))]
-            cell["metadata"][COMPUTED] = [list(pair) for pair in zip(expressions, values, strict=True)]
-            cell["source"], values = substitute(source(cell), values), []
+        if cell["cell_type"] == "markdown":
+            _put_values(cell, origin["cell"], values)
+            values = []
         if cell["cell_type"] == "code":
             count = _renumber(cell, count + 1)
         cells.append(cell)
@@ -78,6 +85,20 @@ def settle(executed: Notebook) -> Notebook:
 def computed(notebook: Notebook) -> list[tuple[str, str]]:
     """Every computed value of a settled notebook's text, in order: pairs of expression and value."""
     return [tuple(pair) for cell in notebook["cells"] for pair in cell.get("metadata", {}).get(COMPUTED, ())]
+
+
+def _put_values(cell: Cell, number: int, values: list[dict]) -> None:
+    """Write the values into the cell's text, and beside it under which expression each was computed."""
+    text = source(cell)
+    found = roles(text)
+    if len(values) != len(found):
+        problem = f"has {len(found)} {{eval}} but {len(values)} values"
+        raise CheckFailed(f"cell {number} {problem}: an expression in it must not display or clear output")
+    if found:
+        shown = [value["value"] for value in values]
+        expressions = [" ".join(role.text.split()) for role in found]
+        cell.setdefault("metadata", {})[COMPUTED] = [list(pair) for pair in zip(expressions, shown, strict=True)]
+        cell["source"] = substitute(text, shown)
 
 
 def unknown(notebook: Notebook) -> Notebook:
@@ -95,9 +116,11 @@ def record(namespace: dict, expression: str) -> None:
     Raises ``RuntimeError`` with the expression when it cannot be evaluated.
     """
     from IPython.display import display
+    from IPython.utils.capture import capture_output
 
     try:
-        value = str(eval(expression.strip(), namespace))
+        with capture_output(stdout=False, stderr=False):  # the cell's outputs are to be the values alone
+            value = str(eval(expression.strip(), namespace))
     except Exception as error:
         message = f"{{eval}}`{expression}` cannot be evaluated: {type(error).__name__}: {error}"
         raise RuntimeError(message) from error

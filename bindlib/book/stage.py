@@ -7,18 +7,16 @@ from pathlib import Path
 import yaml
 
 from bindlib.book import prose
-from bindlib.book.layout import Book
+from bindlib.book.layout import Book, emptied, files, read_text
 from bindlib.book.notebook import Notebook, dump, read, strip
 from bindlib.errors import BindlibError
 
-_NOT_SOURCES = shutil.ignore_patterns("*.ipynb", ".ipynb_checkpoints", "__pycache__")
 _NOT_EXECUTED = "```{warning}\nThis page was not executed in this build: its results are missing.\n```"
 
 
 def stage(book: Book, executed: Mapping[str, Notebook]) -> None:
     """Fill ``book.staging`` anew; chapters that are not among ``executed`` (by page name) appear without results."""
-    shutil.rmtree(book.staging, ignore_errors=True)
-    book.staging.mkdir(parents=True)
+    emptied(book.staging)
     _copy_sources(book)
     (book.staging / "_config.yml").write_text(_config(book), encoding="utf-8")
     for page in book.chapters:
@@ -29,12 +27,18 @@ def stage(book: Book, executed: Mapping[str, Notebook]) -> None:
 
 
 def _copy_sources(book: Book) -> None:
+    sources = {book.root / "_toc.yml", *filter(Path.is_file, book.root.glob("*.bib"))}
+    sources |= {page.source for page in book.pages}
     for folder in {Path(page.name).parts[0] for page in book.pages} | {"_static"}:
         if (book.root / folder).is_dir():
-            shutil.copytree(book.root / folder, book.staging / folder, ignore=_NOT_SOURCES)
-    top = [page.source for page in book.pages if page.source.parent == book.root and not page.is_notebook]
-    for path in (book.root / "_toc.yml", *sorted(book.root.glob("*.bib")), *top):
-        shutil.copy2(path, book.staging / path.name)
+            sources |= set(files(book.root / folder))
+    for path in sorted(sources):
+        target = book.staging / path.relative_to(book.root)
+        if path.suffix == ".md":
+            read_text(path)  # what is not UTF-8 is said here, in one line
+        if path.suffix != ".ipynb":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
 
 
 def _config(book: Book) -> str:
@@ -42,10 +46,11 @@ def _config(book: Book) -> str:
     path = book.root / "_config.yml"
     if not path.is_file():
         raise BindlibError(f"{path} is missing: Jupyter Book's settings go there")
+    text = read_text(path)
     try:
-        config = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        config = yaml.safe_load(text) or {}
         config["execute"] = (config.get("execute") or {}) | {"execute_notebooks": "off"}
-    except (yaml.YAMLError, TypeError, AttributeError) as error:
+    except (yaml.YAMLError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BindlibError(f"{path} holds no settings: {' '.join(str(error).split())}") from error
     return yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
 

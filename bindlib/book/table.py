@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from bindlib.errors import printable
+
 
 @dataclass(frozen=True)
 class Table:
@@ -24,7 +26,7 @@ class Table:
     def _show(self, value: Any) -> str:
         if value is None:
             return ""
-        return f"{value:.{self.digits}f}" if isinstance(value, float) else str(value)
+        return f"{value:.{self.digits}f}" if isinstance(value, float) else printable(str(value))
 
     def _repr_html_(self) -> str:
         columns, body = self._cells()

@@ -39,9 +39,13 @@ class DualEncoder(TextEncoder, Protocol):
 def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray:
     """Rows of ``vectors`` ``(n, dim)`` scaled to length 1, float32.
 
-    Raises ``BindlibError`` naming the encoder and the first item whose vector is zero or not finite.
+    Raises ``BindlibError`` naming the encoder if the rows are not one an item, and the first item whose vector is zero
+    or not finite.
     """
     vectors = np.asarray(vectors, dtype=np.float64)
+    if vectors.ndim != 2 or len(vectors) != len(items):
+        got = len(vectors) if vectors.ndim == 2 else f"an array of shape {vectors.shape}"
+        raise BindlibError(f"{encoder} must give one row an item: {len(items)} rows expected, got {got}")
     norms = np.linalg.norm(vectors, axis=-1)
     bad = np.flatnonzero(~np.isfinite(norms) | (norms == 0))
     if len(bad):

@@ -1,6 +1,5 @@
 """Contrastive dual encoders through open_clip: pretrained tags, local checkpoints, and a random text tower as null."""
 
-import json
 import logging
 import re
 from collections.abc import Iterator
@@ -8,10 +7,12 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from pickle import UnpicklingError
+from zipfile import BadZipFile
 
 import numpy as np
 
 from bindlib.encoders.base import DualTower, TextTower
+from bindlib.encoders.config_beside import brief, config_beside
 from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
 
@@ -20,6 +21,9 @@ log = logging.getLogger(__name__)
 RANDOM_ARCH = "ViT-B-32"
 # Families trained with QuickGELU: a checkpoint does not record its activation, but its name often does.
 QUICK_GELU_NAME = re.compile(r"quick_?gelu|openai|metaclip|dfn", re.IGNORECASE)
+
+# Raised on cut or foreign files, with a bare key, no words at all, or (UnpicklingError) torch's advice to load code.
+CRYPTIC = (UnpicklingError, EOFError, LookupError, StopIteration, AttributeError, TypeError, BadZipFile)
 
 
 def random_text_tower(name: str, seed: int, device: str) -> TextTower:
@@ -52,6 +56,15 @@ def random_text_tower(name: str, seed: int, device: str) -> TextTower:
         _text_vectors(encode, tokenizer, device),
         lambda captions: token_lengths(tokenizer, captions),
     )
+
+
+def check(arch: str, source: str) -> None:
+    """Raise ``BindlibError`` unless ``arch`` is known and ``source`` is one of its tags or a readable file."""
+    import open_clip
+
+    _config(arch)
+    if not open_clip.get_pretrained_cfg(arch, source):
+        _local_file(arch, source)
 
 
 def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
@@ -91,7 +104,7 @@ def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
         tokenizer.context_length,
         _text_vectors(model.encode_text, tokenizer, device),
         lambda captions: token_lengths(tokenizer, captions),
-        _image_vectors(model, device),
+        image_vectors=_image_vectors(model, device),
     )
 
 
@@ -143,13 +156,18 @@ def _config(arch: str) -> dict:
 def _local_file(arch: str, source: str) -> Path:
     import open_clip
 
-    path = Path(source).expanduser().absolute()
-    if path.is_file():
-        return path
+    try:
+        path = Path(source).expanduser().absolute()
+        if path.is_file():
+            path.open("rb").close()
+            return path
+        reason = f"{path} is not a regular file" if path.exists() else f"there is no file {path}"
+    except (OSError, RuntimeError, ValueError) as error:  # a home directory that isn't, a zero byte
+        reason = f"the path cannot be read: {getattr(error, 'strerror', None) or error}"
     tags = open_clip.list_pretrained_tags_by_model(arch)
     close = ", ".join(get_close_matches(source, tags, n=3, cutoff=0.3) or tags[:3]) or "it has none"
     raise BindlibError(
-        f"no weights {source!r} for {arch}: give one of its tags ({close}) or a file (there is none at {path})"
+        f"no weights {source[:300]!r} for {arch} ({reason}): give one of its tags ({close}) or a readable file"
     )
 
 
@@ -162,7 +180,7 @@ def _download(arch: str, source: str, tag: dict) -> Path:
         place = tag.get("hf_hub") or tag.get("url")
         raise BindlibError(
             f"could not download open_clip:{arch}/{source} (tried the local cache, then {place} on the network: "
-            f"{_brief(str(error))}): connect to the network, or give a local file, open_clip:{arch}/FILE.safetensors"
+            f"{brief(str(error))}): connect to the network, or give a local file, open_clip:{arch}/FILE.safetensors"
         ) from error
 
 
@@ -194,20 +212,20 @@ def _tag_activation(arch: str, source: str, tag: dict) -> bool:
 
 
 def _file_activation(arch: str, path: Path) -> bool:
-    ours, told = _has_quick_gelu(arch), _config_beside(path).get("model_cfg", {}).get("quick_gelu")
+    ours, told = _has_quick_gelu(arch), config_beside(path)["model_cfg"].get("quick_gelu")
     if told is None and QUICK_GELU_NAME.search(path.name):
         told = True
     if told is None:
         log.warning(
-            "%s does not say its activation: using %s's, %s. Weights of the other kind need open_clip:%s/FILE",
+            "%s does not say its activation: using %s's, %s%s",
             *(path, arch, "QuickGELU" if ours else "GELU"),
-            arch.removesuffix("-quickgelu") if ours else f"{arch}-quickgelu",
+            f". Weights of the other kind need open_clip:{twin}/FILE" if (twin := _twin(arch)) else "",
         )
     elif told and not ours:
         log.warning("%s was trained with QuickGELU: using it in place of %s's GELU", path, arch)
     elif ours and not told:
         raise BindlibError(
-            f"{path} was trained with GELU, but {arch} has QuickGELU: use {arch.removesuffix('-quickgelu')}"
+            f"{path} was trained with GELU, but {arch} has QuickGELU: use {_twin(arch) or 'an architecture with GELU'}"
         )
     return ours if told is None else bool(told)
 
@@ -216,15 +234,12 @@ def _has_quick_gelu(arch: str) -> bool:
     return bool(_config(arch).get("quick_gelu"))
 
 
-def _config_beside(path: Path) -> dict:
-    """What an ``open_clip_config.json`` in the folder of a checkpoint says, or nothing."""
-    beside = path.with_name("open_clip_config.json")
-    if not beside.is_file():
-        return {}
-    try:
-        return dict(json.loads(beside.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise BindlibError(f"{beside} is not a JSON object ({error}): mend it or move it away") from error
+def _twin(arch: str) -> str:
+    """The architecture with the other activation, or "" if open_clip has none."""
+    import open_clip
+
+    twin = arch.removesuffix("-quickgelu") if arch.endswith("-quickgelu") else f"{arch}-quickgelu"
+    return twin if twin in open_clip.list_models() and _has_quick_gelu(twin) != _has_quick_gelu(arch) else ""
 
 
 def _preprocessing(arch: str, path: Path) -> dict:
@@ -235,7 +250,8 @@ def _preprocessing(arch: str, path: Path) -> dict:
     keys = ("mean", "std", "interpolation", "resize_mode")
     known = [{key: open_clip.get_pretrained_cfg(arch, tag).get(key) for key in keys} for tag in tags]
     agreed = known[0] if known and all(cfg == known[0] for cfg in known) else {}
-    return _config_beside(path).get("preprocess_cfg") or agreed
+    told = config_beside(path)["preprocess_cfg"] or agreed
+    return {key: value for key, value in told.items() if key != "size"}  # the model knows its own
 
 
 def _check_positions(model, arch: str, path: Path) -> None:
@@ -256,17 +272,12 @@ def _misfit(arch: str, path: Path, reason: str) -> str:
 
 def _load_failure(error: Exception, arch: str, path: Path) -> str:
     reason = str(error)
-    if re.search("Unsupported (global|class)|TorchScript", reason):
+    if re.search(r"unsupported (global|class)|TorchScript|pickled \(object\)", reason, re.IGNORECASE):
         return f"{path} holds pickled code, so it is refused: save its weights as .safetensors"
     if "loading state_dict" in reason:
-        return _misfit(arch, path, _brief(reason))
+        return _misfit(arch, path, brief(reason))
     if "connect to" in reason:
-        return f"{arch} needs files that are not in the local cache ({_brief(reason)}): connect to the network once"
-    if isinstance(error, UnpicklingError):
-        reason = "it is no file of tensors"  # torch's own words advise to load code
-    return f"open_clip could not load {path} into {arch} ({_brief(reason) or type(error).__name__}): check both"
-
-
-def _brief(reason: str) -> str:
-    """The first sentence of the last in a chain of reasons, on one line."""
-    return " ".join(reason.rpartition("Last error: ")[2].split()).split(". ")[0][:160]
+        return f"{arch} needs files that are not in the local cache ({brief(reason)}): connect to the network once"
+    if isinstance(error, CRYPTIC):
+        reason = "the file ends early or is no checkpoint"
+    return f"open_clip could not load {path} into {arch} ({brief(reason) or type(error).__name__}): check both"

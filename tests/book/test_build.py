@@ -11,7 +11,7 @@ import psutil
 import pytest
 from tiny_books import PARAMETERS, alive, code, make_book, md, wait_until, write
 
-from bindlib.book.build import _recover, _replace, build
+from bindlib.book.build import _recover, _rendering_report, _replace, build
 from bindlib.book.cache import Parameters
 from bindlib.book.execute import Runner
 from bindlib.book.layout import Book
@@ -226,3 +226,43 @@ def test_old_pages_come_back_when_new_ones_cannot_be_put_in_place(tmp_path):
     write(tmp_path / "new/index.html", "new")
     _replace(html, tmp_path / "new")
     assert (html / "index.html").read_text() == "new" and not (tmp_path / "html.old").exists()
+
+
+def test_killed_while_rendering_the_next_build_waits_for_what_survives(built):
+    write(built / "chapters/welcome.md", "# Hello again\n")
+    process = command(built)
+    assert wait_until((built / "_build/render/_build").exists, 60)
+    family = psutil.Process(process.pid).children(recursive=True)
+    family[0].suspend()  # so that the outcome does not hang on who is faster
+    process.kill()
+    process.wait()
+    with pytest.raises(BindlibError, match=r"another build is at work.* of a killed one"):
+        run(built)
+    for survivor in family:
+        survivor.kill()
+    assert wait_until(lambda: not any(alive(survivor.pid) for survivor in family))
+    outcome, _ = run(built)
+    assert outcome.rendering > 0
+    assert "Hello again" in (built / "_build/html/chapters/welcome.html").read_text()
+
+
+@pytest.mark.parametrize("debris", ["file", "link"])
+def test_what_stands_in_the_way_of_the_build_folder_is_named(tiny, debris):
+    make_book(tiny, one=ONE)
+    if debris == "file":
+        write(tiny / "_build", "")
+    else:
+        (tiny / "_build").symlink_to("nowhere")
+    finished = command(tiny)
+    assert finished.wait() == 2
+    assert finished.stderr.read() == f"bindlib: {tiny / '_build'}: File exists\n"
+
+
+def test_the_report_of_a_crash_is_plain_and_shows_the_lines_around_it(tmp_path):
+    book, log = Book(tmp_path, ()), tmp_path / "log"
+    noise = [f"reading {i}" for i in range(50)]
+    write(log, "\n".join([*noise, "\x1b[31mException occurred:\x1b[0m", "  why", *noise]))
+    lines = _rendering_report(book, log, 2, 1.0).splitlines()
+    assert "Exception occurred:" in lines and "  why" in lines and len(lines) == 8
+    write(log, "\n".join(noise))
+    assert len(_rendering_report(book, log, 2, 1.0).splitlines()) == 21

@@ -4,11 +4,20 @@ import pytest
 from tiny_books import PARAMETERS, code, make_book, md, notebook, write
 
 from bindlib.book.checks import bare_results, long_definitions, page_faults, source_findings, stray_roles
+from bindlib.book.layout import Book
 
 TYPED = [
     "The cap is 0.667 here.",
     "It rose by 12%.",
     "It rose by 12 percent.",
+    "It rose by 12 pct.",
+    "It rose by 12‰.",
+    "It rose by 12％.",
+    "It rose by 12&percnt;.",
+    "It rose by 12&nbsp;&#37;.",
+    "It rose by 12&#x25;.",
+    "A cap of 0&period;5.",
+    "Also $50\\,\\%$ of it.",
     "It rose by 12 per\ncent.",
     "A cap of .5 is reached.",
     "A slack of 1e-3.",
@@ -39,6 +48,8 @@ ALLOWED = [
     "[here]: https://x.org/1.2",
     "```{figure} v1.2/a.svg\n:width: 50%\nCaption.\n```",
     "% a comment: 0.5",
+    "The sets $\\{1,2\\}$, {1,2} and $\\{0, 1\\}$; 12 pcts &amp; &lt; 3.",
+    "`12&percnt;`",
     "(sec-1.2)=\n# Title",
 ]
 
@@ -147,3 +158,11 @@ def test_errors_and_warnings_of_a_run_are_faults_and_plain_output_is_not():
     cell = code("1") | {"outputs": outputs, "metadata": {"bindlib": {"cell": 4}}}
     faults = list(page_faults(notebook(cell)))
     assert len(faults) == 2 and all(fault.startswith("cell 4 ") for fault in faults) and "warning" in faults[1]
+
+
+def test_pages_outside_chapters_and_raw_cells_are_checked_too(tiny):
+    make_book(tiny, one=[md("# One"), PARAMETERS, md("0.5") | {"cell_type": "raw"}])
+    write(tiny / "intro.md", "# Intro\n\n0.5")
+    write(tiny / "_toc.yml", "root: intro\nchapters: [{file: chapters/one}]")
+    found = [str(finding).split(": a typed")[0] for finding in source_findings(Book.find(tiny))]
+    assert found == ["chapters/one.ipynb, cell 3, line 1", "intro.md, line 3"]

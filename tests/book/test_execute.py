@@ -100,3 +100,26 @@ def test_a_chapter_that_hangs_is_killed_with_its_kernel_and_tried_twice(tiny, mo
 
 def test_a_run_that_never_started_says_so():
     assert running_cell({"cells": []}) == "its start"
+
+
+def test_an_exception_group_is_reported_at_its_cell(tiny):
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("raise ExceptionGroup('two', [ValueError('inner')])")])
+    with pytest.raises(CheckFailed, match=r"^chapters/one, cell 3, line 1: raise ExceptionGroup(?s:.)*inner"):
+        run(book)
+
+
+def test_a_cell_that_ends_its_kernel_is_named(tiny):
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("import os"), code("os._exit(0)")])
+    with pytest.raises(CheckFailed, match=r"lost its kernel.*, 2 times, at cell 4, line 1: os\._exit\(0\)"):
+        run(book)
+
+
+def test_an_expression_may_display_and_clear_output_and_only_its_value_is_kept(tiny):
+    text = "so {eval}`seed` {eval}`shows(1)` {eval}`shows(2)`"
+    define = (
+        "from IPython.display import clear_output, display\n"
+        "def shows(x):\n    display({'application/vnd.bindlib.prose+json': {'value': 'no'}}, raw=True)\n"
+        "    clear_output()\n    return x"
+    )
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code(define), md(text)])
+    assert source(run(book)["chapters/one"].notebook["cells"][3]) == "so 0 1 2"

@@ -7,7 +7,7 @@ from threading import Event, Timer
 import pytest
 from tiny_books import alive, wait_until
 
-from bindlib.book.process import Cancelled, run
+from bindlib.book.process import Cancelled, run, words
 
 # A child in a session of its own, as a Jupyter kernel is, whose process id goes to a file.
 PARENT = """
@@ -44,3 +44,7 @@ def test_cancelling_ends_the_whole_family(tmp_path):
     with pytest.raises(Cancelled):
         call(tmp_path, PARENT, cancel=cancel)
     assert gone(tmp_path)
+
+
+def test_words_have_no_colour():
+    assert words("\x1b[31;1mERROR\x1b[0m: \x1b[2Kx\x1b[?25l") == "ERROR: x"

@@ -12,6 +12,7 @@ from tiny_books import code, md, notebook
 
 from bindlib.book import prose
 from bindlib.book.notebook import source
+from bindlib.errors import CheckFailed
 
 # Another reader of Markdown than the one that found the role.
 RENDER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(myst_role_plugin).use(dollarmath_plugin)
@@ -101,3 +102,18 @@ def test_an_expression_that_fails_is_named():
         prose.record({}, "1 / 0")
     with pytest.raises(RuntimeError, match="SyntaxError"):
         prose.record({}, "1 +")
+
+
+def test_what_cannot_be_seen_is_spelled_out_and_quotes_stay_straight():
+    smart = MarkdownIt("commonmark", {"typographer": True}).enable("smartquotes")
+    html = smart.render(prose.substitute('so {eval}`v` it is, "quoted"', ["'a' \"b\" \x1b[2J\u202e"]))
+    assert unescape(html) == "<p>so 'a' \"b\" \\x1b[2J\\u202e it is, “quoted”</p>\n"
+
+
+def test_more_or_fewer_values_than_roles_are_an_error_that_names_the_cell():
+    book = prose.instrument(notebook(md("# One"), md("{eval}`x`")))
+    value = {"output_type": "display_data", "data": {prose.MIME: {"value": "1"}}}
+    for outputs in ([], [value, value]):
+        book["cells"][1]["outputs"] = outputs
+        with pytest.raises(CheckFailed, match=r"cell 2 has 1 \{eval\} but"):
+            prose.settle(book)

@@ -51,3 +51,12 @@ def test_settings_that_cannot_be_used_are_an_error_of_one_line(tiny, settings):
     with pytest.raises(BindlibError, match=r"_config\.yml") as raised:
         stage(book, {})
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("settings", [b"title: \xff", b"[" * 5000, b"a: 2024-99-99"])
+def test_settings_that_python_cannot_take_are_an_error_of_one_line(tiny, settings):
+    book = make_book(tiny)
+    (tiny / "_config.yml").write_bytes(settings)
+    with pytest.raises(BindlibError, match=r"_config\.yml") as raised:
+        stage(book, {})
+    assert "\n" not in str(raised.value)

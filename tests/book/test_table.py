@@ -12,3 +12,8 @@ def test_html_escapes_and_labels_rows_and_columns():
 
 def test_columns_select_and_order():
     assert str(Table(ROWS, columns=("value", "name"))).splitlines()[0].split() == ["value", "name"]
+
+
+def test_what_could_steer_a_terminal_is_spelled_out():
+    table = Table([{"name": "a\x1b[2J\u202e"}])
+    assert str(table).endswith(r"a\x1b[2J\u202e") and r"a\x1b[2J\u202e" in table._repr_html_()

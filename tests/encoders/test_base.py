@@ -46,6 +46,18 @@ def test_a_bad_row_is_named(value, word):
         _tower(vectors).encode_text(["fine", "bad one"])
 
 
+@pytest.mark.parametrize("rows", [1, 3, 0])
+def test_another_number_of_rows_than_items_is_an_error(rows):
+    with pytest.raises(BindlibError, match=rf"toy .*2 rows expected, got {rows}$"):
+        _tower(lambda captions: np.ones((rows, 4))).encode_text(["one", "two"])
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3, 4)])
+def test_rows_that_are_no_vectors_are_an_error(shape):
+    with pytest.raises(BindlibError, match=r"2 rows expected, got an array of shape \(2,"):
+        _tower(lambda captions: np.ones(shape)).encode_text(["one", "two"])
+
+
 def test_nothing_to_encode_is_an_error():
     with pytest.raises(BindlibError, match="nothing to encode"):
         _tower(_letters).encode_text([])

@@ -1,6 +1,8 @@
 import json
 import logging
+import pickle
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from bindlib.encoders.base import DualEncoder
-from bindlib.encoders.open_clip import token_lengths
+from bindlib.encoders.open_clip import _load_failure, token_lengths
 from bindlib.encoders.zoo import CARDS, load_encoder
 from bindlib.errors import BindlibError
 
@@ -174,6 +176,14 @@ def test_a_file_that_says_nothing_is_warned_about(arch, twin, file, weights, cap
     assert "does not say its activation" in caplog.text and f"open_clip:{twin}/FILE" in caplog.text
 
 
+@pytest.mark.parametrize("arch, told", [("tiny-wide", False), ("tiny", True)])
+def test_only_an_architecture_that_exists_is_advised(arch, told, file, weights, caplog):
+    with suppress(BindlibError):  # the weights fit one of them
+        load_encoder(f"open_clip:{arch}/{file}")
+    assert "does not say its activation" in caplog.text
+    assert ("Weights of the other kind need" in caplog.text) is told
+
+
 class _Payload:
     def __init__(self, target: Path):
         self.target = target
@@ -193,6 +203,35 @@ def test_pickled_code_is_refused_and_does_not_run(weights, tmp_path):
 def test_a_torchscript_archive_is_refused(tmp_path):
     torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), tmp_path / "model.pt")
     assert "pickled code" in _error(f"open_clip:tiny/{tmp_path / 'model.pt'}")
+
+
+@pytest.mark.parametrize("protocol", [0, 2])
+def test_bare_pickled_code_is_refused(protocol, tmp_path):
+    (tmp_path / "model.pt").write_bytes(pickle.dumps(_Payload(tmp_path / "it-ran"), protocol=protocol))
+    load = _error(f"open_clip:tiny/{tmp_path / 'model.pt'}")
+    assert "pickled code" in load or "no checkpoint" in load
+    assert not (tmp_path / "it-ran").exists()
+
+
+def test_torch_s_words_for_pickled_code_are_recognised():
+    for words in (
+        "Unsupported global: GLOBAL a.b",
+        "Trying to load unsupported GLOBAL posix.x whose module is blocked",
+    ):
+        assert "pickled code" in _load_failure(pickle.UnpicklingError(words), "tiny", Path("model.pt"))
+
+
+@pytest.mark.parametrize("content", [b"", b"e", b"error\n", b"not weights at all"])
+def test_a_file_that_is_no_checkpoint_is_told_in_words(content, tmp_path):
+    path = tmp_path / "model.pt"
+    path.write_bytes(content)
+    assert "the file ends early or is no checkpoint" in _error(f"open_clip:tiny/{path}")
+
+
+@pytest.mark.parametrize("content", [[1], {}, {"state_dict": 3}, {1: 2}, {"logit_scale": 3}])
+def test_a_torch_file_that_holds_no_weights_is_told_in_words(content, tmp_path):
+    torch.save(content, tmp_path / "model.pt")
+    assert "the file ends early or is no checkpoint" in _error(f"open_clip:tiny/{tmp_path / 'model.pt'}")
 
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".pt"])

@@ -48,6 +48,16 @@ def test_zeroing_positions_leaves_the_shared_model_alone(encoder):
     assert encoder("minilm-no-positions").revision != encoder("minilm").revision
 
 
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_the_universal_encoder_reads_the_files_it_is_given(damaged, tmp_path):
+    """Not those beside its module, which nobody has checked."""
+    paths = _paths("use-multilingual")
+    paths[damaged] = tmp_path / "damaged"
+    paths[damaged].write_bytes(b"no weights")
+    with pytest.raises(Exception):  # noqa: B017 - whatever the package makes of them
+        sentence.universal("use-multilingual", *paths).encode_text(CAPTIONS)
+
+
 def test_nan_weights_are_an_error(monkeypatch):
     from sentence_transformers import SentenceTransformer
 

@@ -43,6 +43,18 @@ def test_unknown_words_are_dropped_and_a_caption_of_them_is_an_error(encoder):
         glove.encode_text(["a red car", "qzxqzx"])
 
 
+def test_captions_with_unknown_words_are_counted_in_one_warning(encoder, caplog):
+    captions = ["a red car", "a qzxqzx red car", "the wqwqwq qzxqzx dog", *[f"dog {n} qzxqzx" for n in range(200)]]
+    encoder("glove").encode_text(captions)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "glove: 202 of 203 captions have words without a vector, which are dropped; the first is 'qzxqzx'"
+    )
+    caplog.clear()
+    encoder("glove").encode_text(["A red car, and a blue dog."])
+    assert caplog.records == []
+
+
 def test_a_repeated_word_counts_twice(encoder):
     rows = encoder("glove").encode_text(["red car", "red red car", "red red car car"])
     assert not np.array_equal(rows[0], rows[1])

@@ -26,6 +26,17 @@ def test_a_missing_package_or_file_names_the_install_line():
     assert "is missing: pip install --force-reinstall" in WeightFile(PACKAGE, "no/such.file", "").problem()
 
 
+def test_a_file_that_cannot_be_read_is_not_called_missing(tmp_path, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    file = WeightFile(PACKAGE, "sentence_transformers/util/__init__.py", "")
+    assert "cannot be read (Permission denied): pip install" in file.problem()
+    assert "is no regular file" in WeightFile(PACKAGE, "sentence_transformers", "").problem()
+    assert "cannot be read (File name too long)" in WeightFile(PACKAGE, "a" * 5000, "").problem()
+
+
 def test_one_changed_byte_changes_the_hash(tmp_path):
     first, second = tmp_path / "a", tmp_path / "b"
     first.write_bytes(b"\0" * 1000)

@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -70,3 +71,20 @@ def test_missing_and_unreadable_files(tmp_path):
     (tmp_path / "latin.json").write_bytes(b"\xff\xfe\x00\x80caf\xe9")
     with pytest.raises(BindlibError, match="cannot be read"):
         load_quartets(str(tmp_path / "latin.json"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [("[" + "1" * 5000 + "]", "not valid JSON"), ("[" * 100_000, "not valid JSON")]
+)
+def test_json_that_python_cannot_take_is_an_error(tmp_path, content, message):
+    (tmp_path / "a.json").write_text(content)
+    with pytest.raises(BindlibError, match=message):
+        load_quartets(str(tmp_path / "a.json"))
+
+
+def test_an_empty_name_and_a_pipe_are_errors_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BindlibError, match="no data named ''"):
+        load_quartets("")
+    with pytest.raises(BindlibError, match="no regular file"):
+        load_quartets(str(tmp_path / "pipe"))
