@@ -16,6 +16,7 @@ from bindlib.scenes import World
 from bindlib.theory.axioms import AXIOMS, FiniteWorld
 from bindlib.theory.frontier import sharp_cap
 from bindlib.theory.hypotheses import Hypotheses
+from bindlib.theory.obstructions import EXCESS
 from bindlib.theory.satisfy import POSITIVE, SAT, UNKNOWN, UNSAT, margin_bracket, satisfy
 
 FIVE_OBJECTS = FiniteWorld.of(World(("car", "cat", "cup", "dog", "hat"), ("blue", "red")))
@@ -76,12 +77,12 @@ def verdict_of(low: float | None, high: float, margin: float) -> str:
     """The verdict for a required margin, as the chart computes it."""
     if low is not None and low > POSITIVE and low >= margin:
         return SAT
-    return UNSAT if high <= 0 or margin > high else UNKNOWN
+    return UNSAT if high <= 0 or margin > high + EXCESS else UNKNOWN
 
 
 def _verdict(low: str, high: str) -> str:
     """`verdict_of` as a Vega expression; a missing ``low`` is written -1."""
-    sat, unsat = f"{low} > {POSITIVE} && {low} >= margin", f"{high} <= 0 || margin > {high}"
+    sat, unsat = f"{low} > {POSITIVE} && {low} >= margin", f"{high} <= 0 || margin > {high} + {EXCESS}"
     return f"({sat}) ? '{SAT}' : ({unsat}) ? '{UNSAT}' : '{UNKNOWN}'"
 
 
@@ -209,9 +210,10 @@ def spine_rows(world: FiniteWorld = FIVE_OBJECTS) -> list[dict[str, str]]:
     """
     cap = float(sharp_cap(DELTA))
     asked = [
-        ("dimension N < 2k", "content of every size up to k", ("content",), (4, {}), (3, {})),
+        ("dimension N < 2k, with N + 2 objects or more", "content of every size up to k", ("content",),
+         (4, {}), (3, {})),
         ("the text map is pairing-blind", "binding", ("binding",), (None, {}), (None, {"pairing_blind": True})),
-        ("k codes are pooled, image = caption", "binding with a margin above 2/k", ("binding",),
+        ("k orthonormal codes are pooled, image = caption", "binding with a margin above 2/k", ("binding",),
          (None, {"margin": 1.01}), (None, {"margin": 1.01, "pooled": True})),
         ("captions within δ of an anchor", "binding with a margin above the cap", ("binding",),
          (None, {"margin": cap + 0.01}), (None, {"margin": cap + 0.01, "delta": DELTA})),
@@ -222,9 +224,13 @@ def spine_rows(world: FiniteWorld = FIVE_OBJECTS) -> list[dict[str, str]]:
         rows.append({"added hypothesis": hypothesis, "what it kills": kills, "without it": free.status,
                      "with it": held.status, "by": held.theorem or ""})  # fmt: skip
     later = [
-        ("pooling again at each of D levels", "margins above 2 / b^D", "thm-depth-law"),
+        ("roles with orthogonal ranges, orthogonal leaves, D levels", "margins above 2 / b^D", "thm-depth-law"),
         ("a caption is never contrasted with its swap", "the reward for binding", "thm-throttle-average"),
-        ("atoms never seen in training", "decidability of their swaps", "thm-hadamard-undecidable"),
+        (
+            "sign codes, and no seen path joins an object of the question to an attribute of it",
+            "decidability of the question",
+            "thm-hadamard-undecidable",
+        ),
     ]
     rows[3:3] = [
         {

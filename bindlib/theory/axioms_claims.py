@@ -10,7 +10,9 @@ from bindlib.scenes import WORLD, World
 from bindlib.theory import axioms
 from bindlib.theory.axioms import AXIOMS, Encoder, FiniteWorld
 from bindlib.theory.bag_of_words import unit
-from bindlib.theory.constructions import ascend, best_image, matched_scale, object_start, signed_table, with_best_images
+from bindlib.theory.constructions import ascend, best_image, matched_scale, signed_table
+from bindlib.theory.radon import moment_curve, radon_partition
+from bindlib.theory.satisfy import UNSAT, satisfy
 
 POSITIVE = 1e-9  # what a margin must exceed to count as positive
 
@@ -26,8 +28,9 @@ SATISFIABLE = Theorem(
 IMAGE_DIMENSIONS = "the dimension is n_images or more"
 SIGNED = Theorem(
     "prop-signed-encoder",
-    "Scores ±1/sqrt(n_images) are realised in n_images dimensions, a margin of 2/sqrt(n_images). In the world of all "
-    "truth rows no encoder of any dimension has a larger worst margin, and none of fewer dimensions has this one.",
+    "Scores ±1/sqrt(n) are realised in n = n_images dimensions, a margin of 2/sqrt(n). Where each of the 2^n sets of "
+    "images is what some caption says, and every true caption is demanded above every false one, no encoder of any "
+    "dimension has a larger worst margin, and none of fewer dimensions has this one.",
     ("the world is finite", IMAGE_DIMENSIONS),
     tolerance=1e-12,
 )
@@ -105,18 +108,16 @@ FOUR_OBJECTS = World(("car", "cup", "dog", "hat"), ("blue", "red"))
 
 
 def mutate_satisfiability(seed: int = 0) -> Certificate:
-    """In two dimensions: four objects on the circle, every scene of one or two; Radon forbids the content axiom."""
+    """In two dimensions: every scene of one or two of four objects is asked for; Radon forbids the content axiom."""
     world = FiniteWorld.of(FOUR_OBJECTS)
-    rows = axioms.demands(world, "content")
-    start = object_start(world, np.arange(len(world.captions)), len(world.images), dim=2)
-    encoder = with_best_images(start, rows)
-    margins = encoder.margins(rows)
-    at = rows[margins.argmin()]
-    gamma = 1 / sqrt(world.truth.sum(axis=0).max())
-    shown = " and ".join(str(atom) for atom in world.images[at[0]])
-    witness = {"dim": 2, "image": shown, "present": world.captions[at[1]].text, "absent": world.captions[at[2]].text,
-               "margin": float(margins.min()), "gamma": gamma}  # fmt: skip
-    return SATISFIABLE.certificate(seed, 1, gamma - float(margins.min()), witness, dropped=DIMENSIONS)
+    verdict = satisfy(world, ["content"], 2)
+    gamma, high = 1 / sqrt(world.truth.sum(axis=0).max()), verdict.bracket.high
+    part = radon_partition(moment_curve(4, 2))
+    split = " | ".join(" and ".join(FOUR_OBJECTS.objects[i] for i in side) for side in (part.left, part.right))
+    witness = {"dim": 2, "verdict": verdict.status, "by": verdict.theorem, "no encoder exceeds": high, "gamma": gamma,
+               "Radon split of the objects on a circle": split}  # fmt: skip
+    slack = gamma - high if verdict.status == UNSAT else 0.0
+    return SATISFIABLE.certificate(seed, 1, slack, witness, dropped=DIMENSIONS)
 
 
 def all_rows(n_images: int) -> np.ndarray:
@@ -130,8 +131,16 @@ def all_demands(truth: np.ndarray) -> np.ndarray:
     return np.array(rows, dtype=int).reshape(-1, 3)
 
 
+def against_denials(rows: np.ndarray, n_images: int) -> np.ndarray:
+    """The demands of the world of all rows that compare a caption ``c`` with its denial ``2^n - 1 - c``."""
+    return rows[rows[:, 1] + rows[:, 2] == 2**n_images - 1]
+
+
 def certify_signed(seed: int = 0, instances: int = 1500) -> Certificate:
-    """Half random tables; half encoders near the signed one of all rows of 2 to 4 images or far, in all dimensions."""
+    """Half random tables; half encoders near the signed one of all rows of 2 to 4 images or far, in all dimensions.
+
+    The bound for every encoder of every dimension is computed too, by weighing captions against their denials.
+    """
     tables = {n: (all_rows(n), all_demands(all_rows(n))) for n in (2, 3, 4)}
 
     def attained(rng):
@@ -143,10 +152,15 @@ def certify_signed(seed: int = 0, instances: int = 1500) -> Certificate:
         n = int(rng.integers(2, 5))
         truth, rows = tables[n]
         fewer = bool(rng.integers(2))
-        near = signed_table(np.where(truth, 1.0, -1.0), n - 1) if fewer else axioms.signed_encoder(truth)
+        signed = axioms.signed_encoder(truth)
+        missed = abs(signed.margins(rows).min() - 2 / sqrt(n))
+        near = signed_table(np.where(truth, 1.0, -1.0), n - 1) if fewer else signed
         noise = 10 ** rng.uniform(-6, 2)
         near = Encoder(*(unit(side + noise * rng.standard_normal(side.shape)) for side in near))
-        return float(near.margins(rows).min()) - 2 / sqrt(n) + fewer * POSITIVE, n
+        opposite = against_denials(rows, n)
+        bound = axioms.margin_bound(n, 2**n, opposite, np.ones(len(opposite)))
+        slacks = [missed, near.margins(rows).min() - 2 / sqrt(n) + fewer * POSITIVE, abs(bound - 2 / sqrt(n))]
+        return np.max(slacks), n
 
     def case(rng):
         slack, n = attained(rng) if rng.integers(2) else not_exceeded(rng)
@@ -155,23 +169,37 @@ def certify_signed(seed: int = 0, instances: int = 1500) -> Certificate:
     return SIGNED.certificate(seed, instances, *worst_case(case, instances, seed))
 
 
-def mutate_signed(seed: int = 0) -> Certificate:
-    """One dimension fewer, in the world of all rows of three images: the table cut to two dimensions and improved."""
-    truth = all_rows(3)
+def mutate_signed(seed: int = 0, climbs: int = 4) -> Certificate:
+    """One dimension fewer, in the world of all rows of three images: climbs from the cut table and from random ones."""
+    truth, rng = all_rows(3), np.random.default_rng(seed)
     rows = all_demands(truth)
-    encoder, _ = ascend(signed_table(np.where(truth, 1.0, -1.0), 2), rows, np.ones(len(rows)))
-    margin = float(encoder.margins(rows).min())
-    witness = {"images": 3, "captions": 8, "dim": 2, "margin": margin, "needed": 2 / sqrt(3)}
+    starts = [signed_table(np.where(truth, 1.0, -1.0), 2)]
+    starts += [_random_encoder(3, 8, rng, dim=2) for _ in range(climbs - 1)]
+    ends = (ascend(start, rows, np.ones(len(rows)))[0] for start in starts)
+    margin = max(float(encoder.margins(rows).min()) for encoder in ends)
+    witness = {"images": 3, "captions": 8, "dim": 2, f"best of {climbs} climbs": margin, "needed": 2 / sqrt(3)}
     return SIGNED.certificate(seed, 1, 2 / sqrt(3) - margin, witness, dropped=IMAGE_DIMENSIONS)
 
 
-def _draw_demands(rng: np.random.Generator, downhill: bool = False) -> tuple[int, int, np.ndarray]:
-    """Random demands, at least one; ``downhill``: they all go down one ranking of the captions, so in no circle."""
+def _draw_demands(rng: np.random.Generator) -> tuple[int, int, np.ndarray]:
+    """Random demands between captions, which may repeat and may put a caption above itself."""
     n_images, n_captions, n = (int(rng.integers(low, 12)) for low in (1, 3, 4))
-    rows = np.stack([rng.integers(0, size, 3 * n) for size in (n_images, n_captions, n_captions)], axis=1)
-    rank = rng.permutation(n_captions)
-    rows = rows[rank[rows[:, 1]] > rank[rows[:, 2]] if downhill else rows[:, 1] != rows[:, 2]]
-    return (n_images, n_captions, rows) if len(rows) else _draw_demands(rng, downhill)
+    sizes = n_images, n_captions, n_captions
+    return n_images, n_captions, np.stack([rng.integers(0, size, 3 * n) for size in sizes], axis=1)
+
+
+def _draw_classed(rng: np.random.Generator, downhill: bool) -> tuple[int, int, np.ndarray, np.ndarray]:
+    """Random demands, at least one, and the class of each caption ``(n_captions,)``: with the number of classes.
+
+    ``downhill``: all demands go down one ranking of the classes, so in no circle.
+    """
+    n_images, n_captions, rows = _draw_demands(rng)
+    n_classes = int(rng.integers(1, n_captions + 1))
+    label = rng.permutation(np.append(np.arange(n_classes), rng.integers(0, n_classes, n_captions - n_classes)))
+    if downhill:
+        rank = rng.permutation(n_classes)[label]
+        rows = rows[rank[rows[:, 1]] > rank[rows[:, 2]]]
+    return (n_images, n_classes, label, rows) if len(rows) else _draw_classed(rng, downhill)
 
 
 def _random_encoder(n_images: int, n_captions: int, rng: np.random.Generator, dim: int = 0) -> Encoder:
@@ -180,21 +208,26 @@ def _random_encoder(n_images: int, n_captions: int, rng: np.random.Generator, di
 
 
 def certify_circle(seed: int = 0, instances: int = 1000) -> Certificate:
-    """Random demands: without a circle the built encoder meets them; around one the margins of any encoder cancel."""
+    """Random demands on captions in random classes: without a circle of classes the built encoder meets them; around
+    one, of length one too, the margins of any encoder cancel.
+    """
 
     def case(rng):
         downhill = bool(rng.integers(2))
-        n_images, n_captions, rows = _draw_demands(rng, downhill)
-        if cycle := axioms.find_cycle(rows):
+        n_images, n_classes, label, rows = _draw_classed(rng, downhill)
+        classed = np.column_stack([rows[:, 0], label[rows[:, 1:]]])
+        if cycle := axioms.find_cycle(classed):
             around = np.array(cycle)
-            made_up = downhill or not set(cycle) <= set(map(tuple, rows.tolist())) or len(set(around[:, 0])) > 1
-            margins = _random_encoder(n_images, n_captions, rng).margins(around)
-            slacks = [float(made_up), abs(margins.sum())]
+            made_up = downhill or not set(cycle) <= set(map(tuple, classed.tolist())) or len(set(around[:, 0])) > 1
+            open_ended = not np.array_equal(around[:, 2], np.roll(around[:, 1], -1))
+            margins = _random_encoder(n_images, n_classes, rng).margins(around)
+            slacks = [float(made_up or open_ended), abs(margins.sum())]
         else:
-            encoder = axioms.ranked_encoder(n_images, n_captions, rows)
-            larger = encoder.images.shape[1] - n_images - n_captions
-            slacks = [POSITIVE - encoder.margins(rows).min(), _not_unit(encoder), larger]
-        return np.max(slacks), {"demands": len(rows), "circle": len(cycle)}
+            encoder = axioms.ranked_encoder(n_images, n_classes, classed)
+            larger = encoder.images.shape[1] - n_images - n_classes
+            of_captions = Encoder(encoder.images, encoder.texts[label])
+            slacks = [POSITIVE - of_captions.margins(rows).min(), _not_unit(encoder), larger]
+        return np.max(slacks), {"demands": len(rows), "classes": n_classes, "circle": len(cycle)}
 
     return CIRCLE.certificate(seed, instances, *worst_case(case, instances, seed))
 
@@ -282,7 +315,7 @@ def mutate_bound(seed: int = 0) -> Certificate:
     """The signed encoder of all rows of two images, which attains the bound, with images twice as long."""
     truth = all_rows(2)
     rows = all_demands(truth)
-    rows = rows[rows[:, 1] + rows[:, 2] == 3]  # a caption against its denial
+    rows = against_denials(rows, 2)
     encoder = axioms.signed_encoder(truth)
     bound = axioms.margin_bound(2, 4, rows, np.ones(len(rows)))
     margin = float(Encoder(2 * encoder.images, encoder.texts).margins(rows).min())

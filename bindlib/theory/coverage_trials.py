@@ -1,6 +1,6 @@
 """Simulations of the chapter on coverage: rules put to swap questions, with exact intervals on their accuracy."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from bindlib.theory.coverage import (
     hadamard_likelihood_rule,
     identify_factors,
     matcher_decision,
+    pair_presence,
     random_units,
     scenes_of,
     tensor_decidable,
@@ -211,4 +212,26 @@ def unseen_pairs_across(draws: int, dim: int, rng: np.random.Generator) -> list[
         image, objects, attributes, sign_shown = hadamard_trial(graph, question, dim**2, rng)
         signs = agnostic(image, graph, objects, attributes, question)
         rows.append({"tensor": tensor == shown, "signs": signs == sign_shown, "tie": signs is None})
+    return rows
+
+
+def noisy_rows(
+    noises: Sequence[float], draws: int, rng: np.random.Generator, cosine: float = 0.99, dim: int = 8
+) -> list[dict[str, Any]]:
+    """Matcher and presence test, factors known, on images with Gaussian noise of standard deviation ``noise`` an entry.
+
+    The two objects have inner product ``cosine``, the attributes are orthogonal, and factors have ``dim`` coordinates.
+    Rows ``noise``, ``matcher``, ``presence test``: the share of draws that each gets right.
+    """
+    rows = []
+    for noise in noises:
+        matcher = presence = 0
+        for _ in range(draws):
+            u, v = (np.linalg.qr(rng.standard_normal((dim, 2)))[0].T for _ in range(2))
+            u[1] = cosine * u[0] + np.sqrt(1 - cosine**2) * u[1]
+            shown, factors = int(rng.integers(2)), Factors(u, v)
+            image = tensor_image(u, v, scenes_of(QUESTION)[shown]) + noise * rng.standard_normal((dim, dim))
+            matcher += matcher_decision(image, factors, QUESTION, tolerance=0) == shown
+            presence += (pair_presence(image, factors, (0, 0)) < 0.5) == shown
+        rows.append({"noise": float(noise), "matcher": matcher / draws, "presence test": presence / draws})
     return rows

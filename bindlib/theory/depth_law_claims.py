@@ -8,7 +8,7 @@ import numpy as np
 
 from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.theory.bag_of_words import unit
-from bindlib.theory.depth_law import distinguishable_positions, encode, law, resolvable_depth, swap_margin
+from bindlib.theory.depth_law import distinguishable_positions, encode, law, resolvable_depth
 from bindlib.theory.factored_codes import orthonormal
 
 ISOMETRIES = "roles are isometries"
@@ -16,6 +16,7 @@ ORTHOGONAL_RANGES = "roles of one node have mutually orthogonal ranges"
 ORTHOGONAL_LEAVES = "the swapped leaves are orthogonal"
 SMALL_COSINES = "bound siblings, before and after the edit, have cosines of at most μ"
 SHARED = "the same roles serve every level"
+CONSTANT_DIVISOR = "sums are divided by the constant sqrt(b)"
 
 STEP = Theorem(
     "lem-pooling-step",
@@ -47,7 +48,7 @@ ALIASING = Theorem(
     "Swapping leaves at positions with equal multisets of roles, or of equal parities if roles are signs, leaves the "
     "pooled sum unchanged; there are C(b+D-1, D) bindings for generic roles, and for generic signs Σ C(b, i) over "
     "i ≤ min(b, D), i ≡ D mod 2.",
-    (SHARED, "roles commute"),
+    (SHARED, "roles commute", CONSTANT_DIVISOR),
     tolerance=1e-12,
 )
 
@@ -238,10 +239,15 @@ def mutate_resolvable(seed: int = 0) -> Certificate:
     return RESOLVABLE.certificate(seed, 1, float(resolvable_depth(1024, 2) - found), witness, dropped=ORTHOGONAL_LEAVES)
 
 
+def _pool(codes: np.ndarray, roles: np.ndarray) -> np.ndarray:
+    """The next level over ``codes`` with roles ``(b, n)`` and the constant divisor ``sqrt(b)``."""
+    return (roles * codes.reshape(-1, *roles.shape)).sum(axis=1) / sqrt(len(roles))
+
+
 def _pooled(leaves: np.ndarray, roles: np.ndarray, depth: int) -> np.ndarray:
-    """Root of the tree over ``leaves`` with roles ``(b, n)`` at every level and the constant divisor ``sqrt(b)``."""
+    """Root of the tree over ``leaves`` with the same roles ``(b, n)`` at every level."""
     for _ in range(depth):
-        leaves = (roles * leaves.reshape(-1, *roles.shape)).sum(axis=1) / sqrt(len(roles))
+        leaves = _pool(leaves, roles)
     return leaves[0]
 
 
@@ -269,9 +275,12 @@ def certify_aliasing(seed: int = 0, instances: int = 500) -> Certificate:
 
 
 def mutate_aliasing(seed: int = 0) -> Certificate:
-    """With roles of its own at each level: the swap of leaves 1 and 2, on ways (1, 2) and (2, 1), is seen again."""
+    """With sign roles of its own at each level: the swap of leaves 1 and 2, on ways (1, 2) and (2, 1), is seen."""
     rng = np.random.default_rng(seed)
-    m = swap_margin(2, 2, 1024, rng, swapped=(1, 2))
+    lower, upper = rng.choice([-1.0, 1.0], (2, 2, 1024))
+    leaves = _unit_rows(4, 1024, rng)
+    roots = (_pool(_pool(codes, lower), upper)[0] for codes in (leaves, leaves[[0, 2, 1, 3]]))
+    m = _cosine_margin(*map(unit, roots))
     return ALIASING.certificate(seed, 1, m, {"branching": 2, "depth": 2, "dim": 1024, "margin": m}, dropped=SHARED)
 
 

@@ -131,6 +131,11 @@ def leaky_code(side: int, own: float, shared: float, common: float, rng: np.rand
     return AtomTable(table @ orthonormal(len(w[0]), len(w[0]), rng))
 
 
+def centred(code: AtomTable) -> AtomTable:
+    """The code less the mean of all its atoms, whose squared length every inner product loses."""
+    return AtomTable(code.table - code.table.mean(axis=(0, 1)))
+
+
 def inner_products(code: Code | AtomTable, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Inner products ``(n,)`` of ``n`` random atoms with themselves and with others.
 
@@ -179,8 +184,9 @@ def best_swap_margin(k: int) -> float:
 def margin_spread(kind: str, k: int, dim: int) -> float:
     """Standard deviation of one scene's margin over draws of a Hadamard sign code, to first order in ``1/sqrt(N)``.
 
-    An estimate (ours): inner products of atoms are uncorrelated, of variance ``1/N``, and the margin is linearised in
-    them; the remainder is not bounded.  Raises ``ValueError`` for a ``kind`` that is not in ``KINDS``.
+    An estimate (ours): the margin is linearised in the inner products of different atoms, of mean 0 and variance
+    ``1/N``.  ``<x_oa, x_oa'>`` is the same for every ``o``, ``<x_oa, x_o'a>`` for every ``a``, and ``<x_11, x_22>`` is
+    ``<x_12, x_21>``; the others are uncorrelated.  The remainder is not bounded.  Raises ``ValueError`` for a ``kind`` that is not in ``KINDS``.
     """
     margin = predicted_margins(k)[_known(kind)]
     if kind == "swap":

@@ -1,7 +1,7 @@
 """The claims of the chapter on Radon's theorem: what a dimension forbids, what it allows, and what it costs."""
 
 from itertools import combinations
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -66,8 +66,9 @@ def _sphere(n: int, dim: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _kept_apart(points: np.ndarray, subset: tuple[int, ...]) -> float:
-    """The margin with which the subset separates; 0 when it does not or nothing is known."""
-    return separation.separable(points, subset).margin
+    """0 for a subset that is proved inseparable, infinite for one that separates or of which nothing is known."""
+    found = separation.separable(points, subset)
+    return found.margin if found.status == INSEPARABLE else inf
 
 
 def _partition_error(points: np.ndarray, part: radon.RadonPartition) -> float:
@@ -106,7 +107,7 @@ def pierced_simplex(dim: int = 4) -> np.ndarray:
 def mutate_radon(seed: int = 0) -> Certificate:
     """One size alone, with exactly ``N + 2`` objects: poles and an equatorial simplex in R^4 satisfy ``(K_3)``."""
     points = pierced_simplex(4)
-    worst = min(_kept_apart(points, s) for s in combinations(range(6), 3))
+    worst = separation.worst_margin(points, 3)
     poles = separation.separable(points, (0, 1))
     slack = 3.0 - radon.largest_scene(4) if worst > POSITIVE else 0.0
     witness = {
@@ -168,7 +169,7 @@ def mutate_half_shattered(seed: int = 0) -> Certificate:
     """One split is not asked: four points on the circle serve every scene of one or two except the two diagonals."""
     points = radon.moment_curve(4, 2)
     asked = [s for k in (1, 2) for s in combinations(range(4), k) if s not in ((0, 2), (1, 3))]
-    worst = min(_kept_apart(points, s) for s in asked)
+    worst = min(separation.separable(points, s).margin for s in asked)
     witness = {"dim": 2, "objects": 4, "scenes": len(asked), "worst margin": worst}
     return HALF_SHATTERED.certificate(seed, 1, worst, witness, dropped=EVERY_SPLIT)
 
@@ -256,12 +257,12 @@ def certify_moment(seed: int = 0, instances: int = 1000) -> Certificate:
 def mutate_moment(seed: int = 0) -> Certificate:
     """One object more than ``N/2``: no line cuts off two of five points on the circle with a third between them."""
     points = radon.moment_curve(5, 2)
-    angles = radon.equal_angles(5)
-    w = sum(radon.moment_separator(angles, [i], 2)[0] for i in (0, 2))  # the sum of their own separators
+    found = separation.separable(points, (0, 2))
     part = radon.radon_partition(points[[0, 1, 2, 3]])
-    witness = {"dim": 2, "points": 5, "scene": [0, 2], "gap": radon.split_gap(points @ w, (0, 2)),
-               "verdict": separation.separable(points, (0, 2)).status, "crossed by": list(part.right)}  # fmt: skip
-    return MOMENT.certificate(seed, 1, POSITIVE - witness["gap"], witness, dropped=HALF)
+    sides = {tuple(part.left), tuple(part.right)} - {(0, 2)}
+    witness = {"dim": 2, "points": 5, "scene": [0, 2], "verdict": found.status,
+               "crossed by": [list(side) for side in sides]}  # fmt: skip
+    return MOMENT.certificate(seed, 1, float(found.status == INSEPARABLE), witness, dropped=HALF)
 
 
 def certify_codes(seed: int = 0, instances: int = 1000) -> Certificate:
@@ -275,7 +276,7 @@ def certify_codes(seed: int = 0, instances: int = 1000) -> Certificate:
         while not bounded:
             k = int(rng.integers(1, 6))
             n = k + int(rng.integers(1, 40))
-            dim = radon.sufficient_dim(n, k) if promised else int(2 ** rng.integers(4, 12))
+            dim = radon.sufficient_dim(n, k) if promised else int(2 ** rng.integers(4, 10))
             codes, mu = _sign_codes(n, dim, 1 / (4 * k) if promised else 1.0, rng)
             bounded = promised or not (2 * k - 1) * mu >= 1  # NaN is not drawn again but found
         scene = rng.choice(n, k, replace=False)

@@ -25,13 +25,13 @@ EXCHANGEABLE = "other negatives are exchangeable with their swaps"
 INDEPENDENT_RATE = "whether the swap is held is independent of image and caption"
 AVERAGE = Theorem(
     "thm-throttle-average",
-    "L(S̄) - L(S) = π (log 2 - E ℓ(M)) + (1 - π) c1 for every score S: exactly linear in π.",
+    "L(S̄) - L(S) = π (log 2 - E ℓ(M)) + (1 - π) c1 for every score S with finite expectations: a line in π.",
     (INVOLUTION, LOGISTIC),
     tolerance=1e-12,
 )
 REVERSAL = Theorem(
     "thm-throttle-reversal",
-    "L(S^rev) - L(S) = π E M + (1 - π) c0 for every score S: exactly linear in π.",
+    "L(S^rev) - L(S) = π E M + (1 - π) c0 for every score S with finite expectations: a line in π.",
     (INVOLUTION, LOGISTIC),
     tolerance=1e-12,
 )
@@ -44,8 +44,9 @@ OFFSETS = Theorem(
 INFONCE = Theorem(
     "thm-infonce-throttle",
     "π E[log 2 - ℓ(M)] - E[Z'/a] ≤ L(S̃) - L(S) ≤ π E[log 2 - ℓ(M)] + 2 E[Z'/(a+b)]; reversal costs E M on candidate "
-    "sets that hold the swap and lies between π E M - E[Z'/a] and π E M + E[Z'/b].",
-    (EXCHANGEABLE, INDEPENDENT_RATE),
+    "sets that hold the swap and lies between π E M - E[Z'/a] and π E M + E[Z'/b]; for every score with finite "
+    "expectations.",
+    (EXCHANGEABLE, INDEPENDENT_RATE, INVOLUTION),
     tolerance=1e-12,
 )
 IMPLICIT = Theorem(

@@ -224,3 +224,10 @@ def test_other_bad_input():
         coverage.hadamard_accuracy(ExposureGraph(2, 2), (0, 1, 0, 1), 0)
     with pytest.raises(ValueError, match="no count"):
         coverage_trials.binomial_interval(3, 2)
+
+
+def test_the_presence_test_fails_before_the_matcher():
+    quiet, noisy = coverage_trials.noisy_rows((1e-3, 0.05), 100, np.random.default_rng(0))
+    assert quiet["matcher"] == quiet["presence test"] == 1
+    assert noisy["matcher"] > noisy["presence test"] + 0.1
+    assert coverage_trials.noisy_rows((1e-3,), 20, np.random.default_rng(0), cosine=0, dim=3)[0]["matcher"] == 1
