@@ -27,6 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 DEBUG = "--debug"
+UNBROKEN = 14  # a cell of a table up to so long is never broken
 LEAST_WIDTH = 80  # of a table, in columns: narrower, words fall apart
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
@@ -155,7 +156,12 @@ def claims(
 
     with redirect_stdout(sys.stderr):
         rows = run(mutants=mutants, seed=seed)
-    _show(rows, as_json, ("label", "chapter", "instances", "worst_slack", "tolerance", "holds"))
+    columns = ("label", "instances", "worst_slack", "tolerance", "holds")
+    if mutants and not as_json:
+        for row in rows:
+            row |= {"mutant_without": row["mutant"]["dropped"], "mutant_fails_by": row["mutant"]["worst_slack"]}
+        columns += ("mutant_without", "mutant_fails_by")
+    _show(rows, as_json, columns)
     if failed := [row["label"] for row in rows if not sound(row)]:
         raise CheckFailed(f"the claim does not hold, or its mutant does: {', '.join(failed)}")
 
@@ -207,7 +213,7 @@ def encoders(as_json: Json = False) -> None:
 
     with redirect_stdout(sys.stderr):
         rows = listing()
-    _show(rows, as_json, ("name", "loadable", "licence", "source", "why_not"))
+    _show(rows, as_json, ("name", "loadable", "licence", "description"))
 
 
 @app.command()
@@ -223,7 +229,16 @@ def measure(
 
     with redirect_stdout(sys.stderr):
         rows = diagnostic.measure(list(encoder), data, _resolved(device), seed, _say)
-    _show(rows, as_json, ("encoder", "n", "ceiling", "cap", "usage", "binding_to_order", "order_closer", "truncated"))
+    columns = ("encoder", "n", "ceiling", "cap", "usage", "usage_interval", "binding_to_order", "ratio_interval")
+    shown = rows if as_json else [row | _intervals(row) for row in rows]
+    _show(shown, as_json, columns + (("truncated",) if any(row.get("truncated") for row in rows) else ()))
+
+
+def _intervals(row: Mapping[str, Any]) -> dict[str, str]:
+    """The two intervals that a terminal has room for, as text."""
+    bounds = row.get("intervals", {})
+    names = {"usage_interval": "usage", "ratio_interval": "binding_to_order"}
+    return {k: "{:.3f}..{:.3f}".format(*bounds[v]) if bounds.get(v) else "" for k, v in names.items()}
 
 
 def _say(line: str) -> None:
@@ -251,12 +266,16 @@ def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]
     from rich.text import Text
 
     table = Table(box=SIMPLE)
-    for i, column in enumerate(columns):
-        table.add_column(column.replace("_", " "), no_wrap=i == 0, overflow="fold")
+    for column in columns:
+        whole = max((len(_cell(row.get(column))) for row in rows), default=0) <= UNBROKEN
+        header = column.replace("_", "\n" if whole else " ")
+        table.add_column(header, no_wrap=whole, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
     console = Console()
-    console.width = max(console.width, LEAST_WIDTH)
+    # Rather a line too long for the terminal than a number cut short.
+    needed = console.measure(table, options=console.options.update(width=1000)).minimum
+    console.width = max(console.width, needed, LEAST_WIDTH)
     with _output():
         console.print(table)
 

@@ -182,6 +182,6 @@ class World:
 
 WORLD = World(
     objects=("ball", "bird", "book", "car", "cat", "chair", "cube", "cup", "dog", "hat", "horse", "table"),
-    attributes=("black", "blue", "brown", "green", "orange", "pink", "purple", "red", "white", "yellow"),
+    attributes=("black", "blue", "brown", "green", "pink", "purple", "red", "white", "yellow"),
 )
 RED_CAR_BLUE_DOG = Scene.of(car="red", dog="blue")

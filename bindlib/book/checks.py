@@ -132,7 +132,7 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
 def _notebook(path: Path) -> Iterator[tuple[int, int, str]]:
     notebook = read(path)
     for cell, what in leftovers(notebook):
-        yield cell, 0, f"holds {what}: run nbstripout on the file"
+        yield cell, 0, f"holds {what}: run .venv/bin/nbstripout on the file"
     for number, cell in numbered(notebook):
         if cell["cell_type"] != "code":
             yield from ((number, *rest) for rest in _prose(source(cell)))

@@ -105,18 +105,19 @@ class Card:
         state = "holds" if sound(row) else "fails"
         return (
             f'<section class="claim-card claim-card--{state}" aria-label="Claim card of {escape(row["label"])}">'
-            f'<p class="claim-card__title">Checked by computation: {"holds" if row["holds"] else "FAILS"}</p><dl>'
+            f'<p class="claim-card__title">Checked by computation: {"holds" if row["holds"] else "FAILS"}</p>'
+            f"<p>{escape(row['statement'])}</p><dl>"
             + _terms(
                 {
                     "instances": f"{row['instances']:,}",
-                    "worst slack": f"{row['worst_slack']:.2g}",
+                    "largest violation": f"{row['worst_slack']:.2g}",
                     "tolerance": f"{row['tolerance']:.2g}",
                     "seed": str(row["seed"]),
                 }
             )
             + '</dl><div class="claim-card__mutant">'
             f"<p>Mutant, without the hypothesis <em>{escape(mutant['dropped'])}</em>: "
-            f"{'fails' if mutant['fails'] else 'DOES NOT FAIL'}, slack {mutant['worst_slack']:.3g}.</p>"
+            f"{'fails' if mutant['fails'] else 'DOES NOT FAIL'}, by {mutant['worst_slack']:.3g}.</p>"
             f"<p>Witness: {escape(witness)}.</p></div></section>"
         )
 

@@ -41,7 +41,8 @@ class Figure:
 
     A single view or a layered chart takes the width of the page, whatever width it names, and redraws when
     that changes; a facet or a concatenation keeps its own width and scrolls in its own box on a narrow screen.
-    ``table`` holds the rows that stand behind the picture, for a reader who cannot use it.
+    ``answer`` stands folded below the prompt.  ``table`` holds the rows that stand behind the picture, for a reader who
+    cannot use it.
 
     Raises `BindlibError` when ``alt`` is empty, when a number is not JSON (NaN, or a NumPy scalar), or when a
     readout names a parameter the chart does not have.
@@ -51,6 +52,7 @@ class Figure:
     alt: str
     readouts: tuple[Readout, ...] = ()
     prompt: str | None = None
+    answer: str | None = None
     table: tuple[dict, ...] = field(default=())
 
     def __post_init__(self) -> None:
@@ -79,8 +81,10 @@ class Figure:
         Its width is fixed and its ground is white, because a notebook's output area has no width of its own and may
         be dark; `bindlib.book.render` makes both follow the page.
         """
-        words = {"alt": self.alt, "prompt": self.prompt, "readouts": [asdict(r) for r in self.readouts]}
+        words = {"alt": self.alt, "prompt": self.prompt, "answer": self.answer}
+        words["readouts"] = [asdict(r) for r in self.readouts]
         words["table"] = [dict(row) for row in self.table]
+        words["columns"] = list(self.table[0]) if self.table else []  # a notebook file sorts the keys of a row
         return self._picture() | {"description": self.alt, "usermeta": {"bindlib": words}}
 
     def still(self) -> bytes:

@@ -55,14 +55,14 @@ def figure_html(spec: dict, height: int) -> tuple[str, str]:
     # The picture itself carries the alt text; the figure around it only says what kind of thing it is.
     kind = "Interactive figure" if sliders else "Figure"
     before = (
-        f'<figure class="bindlib-figure" aria-label="{kind}">{_prompt_html(words["prompt"])}'
+        f'<figure class="bindlib-figure" aria-label="{kind}">{_prompt_html(words["prompt"], words["answer"])}'
         f'<div class="{box}" role="img" aria-label="{escape(words["alt"])}" style="--height: {height}px">'
         # Vega gives every mark a role but no name: the label above stands for all of them.
         '<div aria-hidden="true"></div></div><noscript>'
     )
     after = (
         f'</noscript><div class="bindlib-figure__controls" style="--sliders: {sliders}"></div>'
-        f"{_readouts_html(words['readouts'])}{_table_html(words['table'])}"
+        f"{_readouts_html(words['readouts'])}{_table_html(words['table'], words['columns'])}"
         f'<script type="application/json" class="bindlib-figure__spec">{script_json(drawn)}</script></figure>'
     )
     return before, after
@@ -74,10 +74,11 @@ def script_json(value) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _prompt_html(prompt: str | None) -> str:
+def _prompt_html(prompt: str | None, answer: str | None) -> str:
     if not prompt:
         return ""
-    return f'<p class="bindlib-figure__prompt"><strong>Predict first.</strong> {escape(prompt)}</p>'
+    folded = f"<details><summary>Answer</summary>{escape(answer)}</details>" if answer else ""
+    return f'<div class="bindlib-figure__prompt"><strong>Predict first.</strong> {escape(prompt)}{folded}</div>'
 
 
 def _readouts_html(readouts: list[dict]) -> str:
@@ -96,10 +97,10 @@ def _readouts_html(readouts: list[dict]) -> str:
     )
 
 
-def _table_html(rows: list[dict]) -> str:
+def _table_html(rows: list[dict], columns: list[str]) -> str:
     if not rows:
         return ""
-    table = Table(rows, digits=4)._repr_html_()
+    table = Table(rows, tuple(columns), digits=4)._repr_html_()
     return f'<details class="bindlib-figure__data"><summary>The numbers in this figure</summary>{table}</details>'
 
 

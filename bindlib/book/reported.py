@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bindlib.errors import BindlibError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reported:
     """A figure as printed, where it is printed, and what it is."""
 
@@ -22,6 +22,8 @@ class Reported:
 
     def __str__(self) -> str:
         return self.text
+
+    __repr__ = __str__  # what a live notebook shows of it
 
 
 REPORTED = {

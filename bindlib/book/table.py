@@ -47,3 +47,11 @@ class Table:
         return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
     __repr__ = __str__
+
+
+def with_interval(value: float | None, interval: Sequence[float] | None, digits: int = 3) -> str:
+    """A value with its interval, as "0.19 [0.18, 0.20]"; empty for ``None``."""
+    if value is None:
+        return ""
+    shown = f"{value:.{digits}f}"
+    return shown if interval is None else f"{shown} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"

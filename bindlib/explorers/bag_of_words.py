@@ -28,7 +28,7 @@ def chart() -> Figure:
     half = "asin(ceiling / 2)"
     params = [
         slider("weight", "weight of the pairing w", 0, 1, 0.01, 0.4),
-        slider("image", "image direction θ, degrees", -180, 180, 1, 30),
+        slider("image", "image direction θ, degrees", -180, 180, 1, 75),
         alt.param(name="ceiling", expr=CEILING),
         alt.param(name="margin", expr=MARGIN),
     ]
@@ -50,6 +50,8 @@ def chart() -> Figure:
         ),
         prompt="Before you move it: which image direction gives the largest margin, and what happens to that margin "
         "when the weight of the pairing goes to zero?",
+        answer="The direction from the swap to the caption, 90 degrees from their common direction; not the caption "
+        "itself. The margin there is the ceiling, and goes to zero with the weight.",
     )
 
 
@@ -77,7 +79,7 @@ def word_orders(rows: Sequence[dict[str, Any]]) -> Figure:
         .mark_bar()
         .encode(
             x=alt.X("distance:Q", title="distance from the caption"),
-            y=alt.Y("encoder:N", title=None, sort=None, axis=alt.Axis(labelLimit=110)),
+            y=alt.Y("encoder:N", title=None, sort=None, axis=alt.Axis(labelLimit=150)),
             yOffset=alt.YOffset("move:N", sort=None),
             color=alt.Color("move:N", title=None, sort=None, legend=alt.Legend(columns=1)),
             tooltip=["encoder:N", "move:N", alt.Tooltip("distance:Q", format=".4f")],

@@ -50,8 +50,8 @@ def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         x, alt.Y("paper:Q", scale=y_scale)
     )
     names = data(
-        [{"delta": 0.97, "d": 1.86, "name": "sharp cap"}, {"delta": 0.97, "d": 2.72, "name": "the paper's cap"},
-         {"delta": 0.6, "d": 0.7, "name": "allowed by the theorem"}]
+        [{"delta": 0.97, "d": 1.86, "name": "sharp cap"}, {"delta": 0.72, "d": 2.75, "name": "the paper's cap"},
+         {"delta": 0.97, "d": 0.9, "name": "allowed"}]
     )  # fmt: skip
     labels = alt.Chart(names).mark_text(align="right", baseline="top", color=INK).encode(
         x, alt.Y("d:Q", scale=y_scale), text="name:N"
@@ -61,7 +61,9 @@ def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         measured = data({k: row[k] for k in ("encoder", "delta", "ceiling")} for row in rows)
         points = alt.Chart(measured).mark_point(shape="diamond", size=90, color=GREEN, opacity=1)
         tooltip = ["encoder:N", alt.Tooltip("delta:Q", format=".3f"), alt.Tooltip("ceiling:Q", format=".3f")]
-        layers.append(points.encode(x, alt.Y("ceiling:Q", scale=y_scale), tooltip=tooltip))
+        y = alt.Y("ceiling:Q", scale=y_scale)
+        layers.append(points.encode(x, y, tooltip=tooltip))
+        layers.append(alt.Chart(measured).mark_text(align="left", dx=9, fontSize=11).encode(x, y, text="encoder:N"))
     drawing = alt.layer(*layers).add_params(*_params()).properties(height=320)
     return Figure(
         drawing,
@@ -69,7 +71,9 @@ def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         "above the sharp one for small delta and exceeds 2, the largest distance there is, once delta passes one half."
         + (" Measured encoders are diamonds." if rows else ""),
         readouts=_READOUTS,
-        prompt="Before you move it: at which δ do the two caps differ by a tenth? When does the paper's cap pass 2?",
+        prompt="Before you move it: from which δ on does the paper's cap say nothing, since no two unit vectors are "
+        "farther apart than 2? Where is the sharp cap then?",
+        answer="From δ = 1/2 on. The sharp cap is the square root of 3 there, and reaches 2 only at δ = 1.",
         table=tuple({"encoder": r["encoder"], "delta": r["delta"], "ceiling": r["ceiling"]} for r in rows),
     )
 
@@ -110,4 +114,5 @@ def geometry() -> Figure:
         readouts=(_READOUTS[0], Readout("angle", "angle from the anchor, degrees", ".1f"), *_READOUTS[1:]),
         prompt="Before you move it: how far must the captions leave the anchor before they are as far apart as any two "
         "unit vectors can be?",
+        answer="To a right angle, δ = 1: then they point in opposite directions.",
     )

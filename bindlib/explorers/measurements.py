@@ -9,6 +9,7 @@ import numpy as np
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
 from bindlib.book.reported import reported
+from bindlib.book.table import with_interval
 from bindlib.encoders.base import SAME_POINT
 from bindlib.explorers.drawing import data, slider
 
@@ -57,13 +58,16 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     )
     ray = ends.transform_calculate(ceiling="ray * datum.cap").mark_line(color=INK, strokeDash=[5, 4]).encode(x, y)
     points = alt.Chart(_points(rows)).mark_point(size=110, opacity=0.9).encode(x, y, **_kind_encodings())
-    counts = " + ".join(f"({row['usage']:.6f} <= ray ? 1 : 0)" for row in rows)
+    names = (
+        alt.Chart(_points(rows)).mark_text(align="right", dx=-9, fontSize=11).encode(x, y, text=alt.Text("encoder:N"))
+    )
+    counts = " + ".join(f"({row['ceiling']:.6f} <= ray * {row['cap']:.6f} ? 1 : 0)" for row in rows)
     params = [
         slider("ray", "usage of the dashed ray", 0, 0.42, 0.01, 0.2),
         alt.param(name="below", expr=counts),
     ]
     return Figure(
-        alt.layer(wedge, ray, points).add_params(*params).properties(height=340),
+        alt.layer(wedge, ray, points, names).add_params(*params).properties(height=340),
         alt="Mean ceiling against mean cap for each encoder. The grey wedge is where the source paper places deployed "
         "encoders. Trained encoders, bags of words and untrained towers have different colours and shapes.",
         readouts=(
@@ -71,6 +75,8 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
             Readout("below", f"encoders at or below it, of {len(rows)}", ".0f"),
         ),
         prompt="Before you move it: is there a ray with the untrained towers below it and every trained encoder above?",
+        answer="No: every trained encoder lies below every untrained tower. (A point is a mean ceiling over a mean "
+        "cap. The usage in the table is a mean of ratios and differs in the third digit.)",
         table=tuple(rows_for_table(rows)),
     )
 
@@ -102,7 +108,11 @@ def metric(rows: Sequence[dict[str, Any]], name: str) -> Figure:
 
 
 def rows_for_table(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The scalar fields of diagnostic rows, rounded to four places, for a table on the page."""
+    """Diagnostic rows for a table on the page; usage and the binding-to-order ratio carry their intervals."""
     fields = ("encoder", "n", "ceiling", "delta", "cap", "usage", "sharp_usage", "order_distance", "binding_to_order",
               "order_closer")  # fmt: skip
-    return [{f: round(row[f], 4) if isinstance(row[f], float) else row[f] for f in fields} for row in rows]
+    shown = [{field: row[field] for field in fields} for row in rows]
+    for row, cells in zip(rows, shown, strict=True):
+        for metric in METRICS:
+            cells[metric] = with_interval(row[metric], row["intervals"][metric])
+    return shown

@@ -70,4 +70,7 @@ def _quartet(item: Any, where: str) -> Quartet:
             item[key].encode()
         except UnicodeEncodeError:
             raise BindlibError(f"{where}: {key!r} holds half a character (a lone surrogate): replace it") from None
-    return Quartet(**{key: item[key] for key in KEYS})
+    quartet = Quartet(**{key: item[key] for key in KEYS})
+    if quartet.caption == quartet.swap:
+        raise BindlibError(f"{where}: 'caption' and 'swap' are the same text: give two captions that differ")
+    return quartet

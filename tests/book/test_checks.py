@@ -102,7 +102,7 @@ def test_clean_sources_have_no_findings(tiny):
 )
 def test_what_a_run_leaves_is_found(tiny, left, what):
     assert findings(tiny, md("# One"), PARAMETERS, code("1") | left) == [
-        f"chapters/one.ipynb, cell 3: holds {what}: run nbstripout on the file"
+        f"chapters/one.ipynb, cell 3: holds {what}: run .venv/bin/nbstripout on the file"
     ]
 
 
@@ -112,7 +112,7 @@ def test_run_metadata_of_the_notebook_is_found(tiny):
     dirty["metadata"]["widgets"] = {}
     write(tiny / "chapters/one.ipynb", dirty)
     assert [str(finding) for finding in source_findings(book)] == [
-        "chapters/one.ipynb: holds widgets metadata: run nbstripout on the file"
+        "chapters/one.ipynb: holds widgets metadata: run .venv/bin/nbstripout on the file"
     ]
 
 

@@ -33,7 +33,7 @@ def chart(rows=({"x": 0.0, "y": 0.0}, {"x": 1.0, "y": 2.0})) -> alt.Chart:
 
 def figure(words: str = "A line that rises.", rows=({"encoder": "minilm", "ceiling": 0.25},)) -> Figure:
     readouts = (Readout("delta", words, ".2f"), Readout("cap", words))
-    return Figure(chart([{"x": 0.0, "y": 1.0, "name": words}]), words, readouts, prompt=words, table=rows)
+    return Figure(chart([{"x": 0.0, "y": 1.0, "name": words}]), words, readouts, words, words, rows)
 
 
 def on_page(spec: dict) -> dict:
@@ -112,7 +112,7 @@ class TestHtml:
         soup = self.soup(figure(words, ({words: words},)))
         assert [tag.name for tag in soup.find_all(["img", "script"])] == ["img", "script"]
         assert soup.find(attrs={"role": "img"})["aria-label"] == words
-        assert soup.find("p").get_text() == f"Predict first. {words}"
+        assert soup.find(class_="bindlib-figure__prompt").get_text() == f"Predict first. {words}Answer{words}"
         assert [dt.get_text() for dt in soup.find_all("dt")] == [words, words]
         assert soup.find("tbody").get_text() == words
         spec = json.loads(soup.find("script").string)

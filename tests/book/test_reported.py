@@ -5,7 +5,7 @@ from bindlib.errors import BindlibError
 
 
 def test_prints_as_printed_and_computes_as_a_number():
-    assert f"{reported('clip_b32_delta')}" == "0.112"
+    assert f"{reported('clip_b32_delta')}" == repr(reported("clip_b32_delta")) == "0.112"
     assert reported("clip_b32_delta").number == 0.112
 
 

@@ -1,4 +1,4 @@
-from bindlib.book.table import Table
+from bindlib.book.table import Table, with_interval
 
 ROWS = [{"name": "a <b>", "value": 0.12345, "none": None}, {"name": "c", "value": 2, "none": None}]
 
@@ -17,3 +17,9 @@ def test_columns_select_and_order():
 def test_what_could_steer_a_terminal_is_spelled_out():
     table = Table([{"name": "a\x1b[2J\u202e"}])
     assert str(table).endswith(r"a\x1b[2J\u202e") and r"a\x1b[2J\u202e" in table._repr_html_()
+
+
+def test_values_with_intervals():
+    assert with_interval(0.1875, [0.18, 0.2]) == "0.188 [0.180, 0.200]"
+    assert with_interval(0.5, None, digits=1) == "0.5"
+    assert with_interval(None, None) == ""

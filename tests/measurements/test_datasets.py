@@ -52,6 +52,7 @@ def test_reads_a_file_with_a_byte_order_mark(tmp_path):
         ({"quartets": [GOOD, "a red car"]}, r"quartet 1 \(counted from 0\): should be an object"),
         ({"quartets": [GOOD, {k: v for k, v in GOOD.items() if k != "anchor"}]}, "quartet 1.*'anchor' is missing"),
         ({"quartets": [GOOD | {"swap": " "}]}, "quartet 0.*'swap' should be a caption"),
+        ({"quartets": [GOOD | {"swap": GOOD["caption"]}]}, "quartet 0.*are the same text"),
         ({"quartets": [GOOD | {"swap": None}]}, "quartet 0.*'swap' should be a caption"),
         ({"quartets": [GOOD | {"caption": 3}]}, "quartet 0.*'caption' should be a caption"),
         ('{"quartets": [' + json.dumps(GOOD).replace("car 0", "\\ud800") + "]}", "lone surrogate"),
