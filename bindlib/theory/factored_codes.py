@@ -186,7 +186,8 @@ def margin_spread(kind: str, k: int, dim: int) -> float:
 
     An estimate (ours): the margin is linearised in the inner products of different atoms, of mean 0 and variance
     ``1/N``.  ``<x_oa, x_oa'>`` is the same for every ``o``, ``<x_oa, x_o'a>`` for every ``a``, and ``<x_11, x_22>`` is
-    ``<x_12, x_21>``; the others are uncorrelated.  The remainder is not bounded.  Raises ``ValueError`` for a ``kind`` that is not in ``KINDS``.
+    ``<x_12, x_21>``; the others are uncorrelated.  The remainder is not bounded.  Raises ``ValueError`` for a ``kind``
+    that is not in ``KINDS``.
     """
     margin = predicted_margins(k)[_known(kind)]
     if kind == "swap":

@@ -175,7 +175,7 @@ def mutate_cannot_bind(seed: int = 0) -> Certificate:
 
 
 def certify_leakage(seed: int = 0, instances: int = 1000) -> Certificate:
-    """Codes of any exact gain, leakage and mismatch, from orthonormal to additive, half of them centred, 2 to 6 atoms."""
+    """Codes of any exact gain, leakage and mismatch, orthonormal to additive, half of them centred, 2 to 6 atoms."""
 
     def case(rng):
         k = int(rng.integers(2, 7))

@@ -135,6 +135,22 @@ def test_additive_swap_margin_is_zero_and_only_the_swap_is_blind():
     assert found["replace"].min() > 0.05 and found["add"].min() > 0.05
 
 
+@pytest.mark.parametrize("k", [2, 4])
+def test_centred_orthonormal_atoms(k):
+    m, n = 5, 7
+    table = codes.AtomTable(np.eye(m * n).reshape(m, n, -1))
+    found = codes.margins(codes.centred(table), k, 20, np.random.default_rng(0))["swap"]
+    np.testing.assert_allclose(found, 2 / (k - k**2 / (m * n)), rtol=1e-12)
+
+
+def test_a_code_can_be_blind_without_being_additive():
+    """The sum changes its length and not its direction."""
+    table = np.array([[[1, 0], [0.6, 0.8]], [[0.6, -0.8], [1, 0]]])
+    before, after = table[0, 0] + table[1, 1], table[0, 1] + table[1, 0]
+    np.testing.assert_allclose(unit(before), unit(after))
+    assert np.linalg.norm(before - after) > 0.5
+
+
 @given(SEEDS)
 @settings(max_examples=20)
 def test_what_cannot_bind_is_additive(seed):
