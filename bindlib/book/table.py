@@ -7,6 +7,8 @@ from typing import Any
 
 from bindlib.errors import printable
 
+NO_BREAK = "\u00a0"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -50,8 +52,9 @@ class Table:
 
 
 def with_interval(value: float | None, interval: Sequence[float] | None, digits: int = 3) -> str:
-    """A value with its interval, as "0.19 [0.18, 0.20]"; empty for ``None``."""
+    """A value with its interval, as "0.19 [0.18, 0.20]" in one unbreakable line; empty for ``None``."""
     if value is None:
         return ""
     shown = f"{value:.{digits}f}"
-    return shown if interval is None else f"{shown} [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+    bounds = "" if interval is None else f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+    return (shown + bounds).replace(" ", NO_BREAK)

@@ -20,6 +20,6 @@ def test_what_could_steer_a_terminal_is_spelled_out():
 
 
 def test_values_with_intervals():
-    assert with_interval(0.1875, [0.18, 0.2]) == "0.188 [0.180, 0.200]"
+    assert with_interval(0.1875, [0.18, 0.2]) == "0.188\u00a0[0.180,\u00a00.200]"
     assert with_interval(0.5, None, digits=1) == "0.5"
     assert with_interval(None, None) == ""
