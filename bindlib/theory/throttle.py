@@ -116,3 +116,27 @@ def implicit_swap_rate(
     if weights.shape != p.shape or abs(weights.sum() - 1) > 1e-9:
         raise ValueError("the captions' probabilities must be as many as their swaps' and sum to 1")
     return float(weights @ held)
+
+
+def _rank_products(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The products of two different ranks up to ``n``, and how often each occurs."""
+    ranks = np.arange(1, n + 1)
+    return np.unique(np.outer(ranks, ranks)[np.triu_indices(n, 1)], return_counts=True)
+
+
+def zipf_swap_rate(batch_size: int, n_objects: int, n_attributes: int) -> tuple[float, float]:
+    """Bound ``(B-1) E p(σc)`` and exact rate ``E[1 - (1 - p(σc))^(B-1)]`` when words follow Zipf's law.
+
+    Objects and attributes have probabilities in proportion to one over their rank, conditioned on two different of each.
+    Scenes with the same product of ranks have the same ``p`` and are summed together.  Source: ``prop-implicit-rate``.
+    """
+    others = batch_size - 1
+    (objects, n_pairs), (attributes, n_colours) = _rank_products(n_objects), _rank_products(n_attributes)
+    total = 2 * (n_pairs / objects).sum() * (n_colours / attributes).sum()
+    bound = rate = 0.0
+    for attribute, n in zip(attributes, n_colours, strict=True):
+        p = 1 / (objects * attribute * total)
+        weight = 2 * n * n_pairs * p
+        bound += float(weight @ (others * p))
+        rate += float(weight @ -np.expm1(others * np.log1p(-p)))
+    return bound, rate

@@ -1,4 +1,4 @@
-from itertools import product
+from itertools import combinations, permutations, product
 from math import log
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.integrate import quad
 
 from bindlib.scenes import World
 from bindlib.theory import throttle, throttle_claims, throttle_simulation, throttle_toy
-from bindlib.theory.throttle import logistic_loss
+from bindlib.theory.throttle import logistic_loss, zipf_swap_rate
 from bindlib.theory.throttle_toy import Constants, SignCodes
 
 SEEDS = st.integers(0, 2**31 - 1)
@@ -272,3 +272,17 @@ def test_noiseless_toy():
     simulated, _ = throttle_simulation.simulated_constants(codes, 0.0, 20_000, rng)
     exact = throttle_toy.closed_forms(codes, 0.0)
     assert list(vars(simulated).values()) == pytest.approx(list(vars(exact).values()), abs=0.05)
+
+
+def test_zipf_rates_against_every_scene_of_a_small_world():
+    n_objects, n_attributes, batch = 5, 4, 50
+    scenes = [
+        (o1, o2, a1, a2)
+        for o1, o2 in combinations(range(1, n_objects + 1), 2)
+        for a1, a2 in permutations(range(1, n_attributes + 1), 2)
+    ]
+    p = np.array([1 / np.prod(scene) for scene in scenes])
+    p /= p.sum()
+    bound, rate = zipf_swap_rate(batch, n_objects, n_attributes)
+    assert bound == pytest.approx((batch - 1) * (p @ p))
+    assert rate == pytest.approx(p @ (1 - (1 - p) ** (batch - 1)))
