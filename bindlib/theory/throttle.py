@@ -127,7 +127,7 @@ def _rank_products(n: int) -> tuple[np.ndarray, np.ndarray]:
 def zipf_swap_rate(batch_size: int, n_objects: int, n_attributes: int) -> tuple[float, float]:
     """Bound ``(B-1) E p(σc)`` and exact rate ``E[1 - (1 - p(σc))^(B-1)]`` when words follow Zipf's law.
 
-    Objects and attributes have probabilities in proportion to one over their rank, conditioned on two different of each.
+    Objects and attributes have probabilities in proportion to one over their rank, conditioned on two different ones.
     Scenes with the same product of ranks have the same ``p`` and are summed together.  Source: ``prop-implicit-rate``.
     """
     others = batch_size - 1
