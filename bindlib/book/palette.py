@@ -59,7 +59,8 @@ def chart_theme() -> alt.theme.ThemeConfig:
                 },
                 # Set flush right, a title may run back under the labels of the y axis: the room counts on a telephone.
                 "axisX": {"titleAnchor": "end"},
-                "legend": {**_LABELS, "orient": "top", "labelLimit": 0, "symbolStrokeWidth": 2.5},
+                # One below the other: side by side they run out of a phone's page.
+                "legend": {**_LABELS, "orient": "top", "columns": 1, "labelLimit": 0, "symbolStrokeWidth": 2.5},
                 "header": _LABELS,
                 "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontSize": 15},
                 "range": {
