@@ -98,7 +98,7 @@ def chart() -> Figure:
         "state:N",
         title="can be decided with",
         scale=alt.Scale(domain=["either code", "tensor code only", "neither"], range=[BLUE, VERMILION, GREY]),
-        legend=alt.Legend(columns=1),
+        legend=alt.Legend(columns=1, labelFontSize=11),
     )
     pairs = (
         alt.Chart(data(_pair_rows()))
@@ -154,7 +154,7 @@ def accuracies(rows: Sequence[dict[str, Any]]) -> Figure:
     ]
     rules = list(dict.fromkeys(row["rule"] for row in rows))
     shapes = alt.Scale(domain=rules, range=["circle", "square", "triangle-up", "diamond"][: len(rules)])
-    legend = alt.Legend(columns=1)
+    legend = alt.Legend(columns=1, orient="top", labelFontSize=11, symbolSize=50)
     base = alt.Chart(data(marks)).encode(
         y=alt.Y("seen:N", title=None, sort=None, axis=alt.Axis(labelLimit=170)),
         yOffset=alt.YOffset("rule:N", sort=rules),

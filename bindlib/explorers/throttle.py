@@ -199,7 +199,7 @@ def trained(rows: Sequence[dict[str, Any]]) -> Figure:
             xOffset=alt.XOffset("negatives:N", sort=list(_KINDS.values())),
             y=alt.Y("steps:Q", title="training steps until it binds", scale=alt.Scale(type="log", domain=[200, _TOP])),
             color=alt.Color("negatives:N", title="negatives", scale=colors, legend=alt.Legend(columns=1)),
-            shape=alt.Shape("outcome:N", title=None, legend=alt.Legend(columns=1),
+            shape=alt.Shape("outcome:N", title=None, legend=alt.Legend(columns=1, orient="bottom"),
                             scale=alt.Scale(domain=list(_OUTCOMES), range=["circle", "triangle-up"])),
             tooltip=["rate:O", "negatives:N", "seed:O", "last_step:Q", alt.Tooltip("accuracy:Q", format=".3f")],
         )
