@@ -167,7 +167,7 @@ def arrangement_rows(dim: int, trials: int, rng: np.random.Generator) -> list[di
     for name, graph in ARRANGEMENTS.items():
         for rule, decide, expected in (
             ("tensor, matcher", tensor_matcher, covered(graph, QUESTION)),
-            ("tensor, presence of a pair", tensor_decision, tensor_decidable(graph, QUESTION)),
+            ("tensor, a pair present", tensor_decision, tensor_decidable(graph, QUESTION)),
         ):
             right = tensor_accuracy(graph, QUESTION, decide, dim, trials, rng)
             rows.append(_row(name, rule, right, trials, 1.0 if expected else 0.5))
