@@ -50,10 +50,11 @@ def figure_html(spec: dict, height: int) -> tuple[str, str]:
     drawn = {key: value for key, value in spec.items() if key not in ("usermeta", "background")}
     if takes_page_width(spec):
         drawn["width"] = "container"
-    sliders = sum("bind" in param for param in spec.get("params", ()))
+    controls = [param["bind"] for param in spec.get("params", ()) if "bind" in param]
+    boxes = sum(bind["input"] == "checkbox" for bind in controls)
     box = "bindlib-figure__chart" if takes_page_width(spec) else "bindlib-figure__chart bindlib-figure__chart--fixed"
     # The picture itself carries the alt text; the figure around it only says what kind of thing it is.
-    kind = "Interactive figure" if sliders else "Figure"
+    kind = "Interactive figure" if controls else "Figure"
     before = (
         f'<figure class="bindlib-figure" aria-label="{kind}">{_prompt_html(words["prompt"], words["answer"])}'
         f'<div class="{box}" role="img" aria-label="{escape(words["alt"])}" style="--height: {height}px">'
@@ -61,7 +62,8 @@ def figure_html(spec: dict, height: int) -> tuple[str, str]:
         '<div aria-hidden="true"></div></div><noscript>'
     )
     after = (
-        f'</noscript><div class="bindlib-figure__controls" style="--sliders: {sliders}"></div>'
+        f'</noscript><div class="bindlib-figure__controls"'
+        f' style="--sliders: {len(controls) - boxes}; --boxes: {boxes}"></div>'
         f"{_readouts_html(words['readouts'])}{_table_html(words['table'], words['columns'])}"
         f'<script type="application/json" class="bindlib-figure__spec">{script_json(drawn)}</script></figure>'
     )

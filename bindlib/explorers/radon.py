@@ -83,7 +83,7 @@ def chart() -> Figure:
         "cross; those two chords are drawn, with a diamond where they meet. The two scenes that hold the ends of one "
         "chord are out of reach of every image vector.",
         readouts=(
-            Readout("failing", "scenes of two that no image vector can single out"),
+            Readout("failing", "scenes of two out of reach"),
             Readout("reached", "scenes of two within reach, of six", ".0f"),
             Readout("px", "Radon point, first coordinate", ".3f"),
             Readout("py", "Radon point, second coordinate", ".3f"),

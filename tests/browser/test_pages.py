@@ -79,11 +79,6 @@ def _in_article(node) -> bool:
     return any("article" in str(path) for path in node["ancestry"])
 
 
-# Known fault: the map of the axioms has nine controls and readouts in words, whose wrapped lines on a phone are not
-# reserved; it moves what is below it by about 100 px, once, when it loads.
-TOO_TALL = ("chapters/axioms.html", 390)
-
-
 def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page, settle):
     for page in _with_figures(html, pages):
         for width in (390, 1280):
@@ -93,8 +88,6 @@ def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page,
             before.route("**/bindlib-figure.js*", lambda route: route.abort())
             before.goto(f"{origin}/{page}")
             heights = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((f) => f.offsetHeight)"
-            if (page, width) == TOO_TALL:
-                continue
             for drawn, reserved in zip(tall.evaluate(heights), before.evaluate(heights), strict=True):
                 assert abs(drawn - reserved) < 40, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
 
