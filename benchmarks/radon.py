@@ -8,14 +8,12 @@ HiGHS allocates itself is not counted, in the peer's favour).
 Run: ``python benchmarks/radon.py``.
 """
 
-import tracemalloc
-from collections.abc import Callable
+from functools import partial
 from itertools import combinations
-from statistics import median
-from time import perf_counter
 
 import numpy as np
 from scipy.optimize import linprog
+from timing import compare
 
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.separation import SEPARABLE, all_subsets
@@ -42,42 +40,15 @@ def by_programmes(points: np.ndarray) -> np.ndarray:
     return np.array(found)
 
 
-def megabytes(contestant: Callable[[], object]) -> float:
-    """Peak allocation while the contestant runs."""
-    tracemalloc.start()
-    contestant()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
-
-
 def main() -> list[dict]:
     """Time both, check that they agree, print and return the row."""
     points = unit(np.random.default_rng(SEED).standard_normal((N_POINTS, DIM)))
-    contestants = {"ours": lambda: by_circuits(points), "peer": lambda: by_programmes(points)}
-    verdicts = {name: run() for name, run in contestants.items()}  # also the warm-up
-    if not np.array_equal(verdicts["ours"], verdicts["peer"]):
+    ours, peer = partial(by_circuits, points), partial(by_programmes, points)
+    verdicts, expected = ours(), peer()  # also the warm-up
+    if not np.array_equal(verdicts, expected):
         raise RuntimeError("circuits and linear programmes disagree")
-    seconds: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(REPEATS):
-        for name, run in contestants.items():
-            start = perf_counter()
-            run()
-            seconds[name].append(perf_counter() - start)
-    ours, peer = (median(seconds[name]) for name in ("ours", "peer"))
-    row = {
-        "benchmark": f"{len(verdicts['ours'])} subsets, N={DIM} M={N_POINTS} k={K}, against one programme each",
-        "ours_s": ours,
-        "peer_s": peer,
-        "ratio": peer / ours,
-        "ours_MB": megabytes(contestants["ours"]),
-        "peer_MB": megabytes(contestants["peer"]),
-        "repeats": REPEATS,
-    }
-    print(
-        "  ".join(f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in row.items())
-    )
-    return [row]
+    benchmark = f"{len(verdicts)} subsets, N={DIM} M={N_POINTS} k={K}, against one programme each"
+    return [compare(benchmark, ours, peer, REPEATS)]
 
 
 if __name__ == "__main__":

@@ -8,13 +8,11 @@ contestants taking turns in one process; megabytes are the peak of what Python a
 Run: ``python benchmarks/throttle.py``.
 """
 
-import tracemalloc
-from collections.abc import Callable
+from functools import partial
 from math import log, sqrt
-from statistics import median
-from time import perf_counter
 
 import numpy as np
+from timing import compare
 
 from bindlib.theory.throttle_simulation import simulated_constants
 from bindlib.theory.throttle_toy import SignCodes
@@ -57,40 +55,15 @@ def plain_loop(codes: SignCodes) -> tuple[np.ndarray, np.ndarray]:
     return mean, np.sqrt((squares / n - mean**2) / n)
 
 
-def megabytes(contestant: Callable[[], object]) -> float:
-    """Peak allocation while the contestant runs."""
-    tracemalloc.start()
-    contestant()
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return peak / 1e6
-
-
 def main() -> list[dict]:
     """One row: ``benchmark, ours_s, peer_s, ratio, ours_MB, peer_MB, repeats``; printed and returned."""
     codes = SignCodes.draw(VOCABULARY, VOCABULARY, DIM, np.random.default_rng(SEED))
-    contestants = {"ours": lambda: vectorised(codes), "peer": lambda: plain_loop(codes)}
-    (ours, our_error), (peer, peer_error) = (contestant() for contestant in contestants.values())
-    if np.any(np.abs(ours - peer) > 5 * np.hypot(our_error, peer_error)):
-        raise AssertionError(f"the contestants must estimate the same constants, got {ours} and {peer}")
-    times: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(REPEATS):
-        for name, contestant in contestants.items():
-            start = perf_counter()
-            contestant()
-            times[name].append(perf_counter() - start)
-    ours_s, peer_s = median(times["ours"]), LOOP_SHARE * median(times["peer"])
-    row = {
-        "benchmark": f"throttle toy, {SAMPLES:,} samples, N={DIM}, against a plain loop",
-        "ours_s": ours_s,
-        "peer_s": peer_s,
-        "ratio": peer_s / ours_s,
-        "ours_MB": megabytes(contestants["ours"]),
-        "peer_MB": megabytes(contestants["peer"]),
-        "repeats": REPEATS,
-    }
-    print("  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()))
-    return [row]
+    ours, peer = partial(vectorised, codes), partial(plain_loop, codes)
+    (found, our_error), (expected, peer_error) = ours(), peer()
+    if np.any(np.abs(found - expected) > 5 * np.hypot(our_error, peer_error)):
+        raise AssertionError(f"the contestants must estimate the same constants, got {found} and {expected}")
+    benchmark = f"throttle toy, {SAMPLES:,} samples, N={DIM}, against a plain loop"
+    return [compare(benchmark, ours, peer, REPEATS, peer_share=LOOP_SHARE)]
 
 
 if __name__ == "__main__":

@@ -75,10 +75,21 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
             Readout("below", f"encoders at or below it, of {len(rows)}", ".0f"),
         ),
         prompt="Before you move it: is there a ray with the untrained towers below it and every trained encoder above?",
-        answer="No: every trained encoder lies below every untrained tower. (A point is a mean ceiling over a mean "
-        "cap. The usage in the table is a mean of ratios and differs in the third digit.)",
+        answer=f"{_separated(rows)} (A point is a mean ceiling over a mean cap. The usage in the table is a mean of "
+        "ratios, and may differ a little.)",
         table=tuple(rows_for_table(rows)),
     )
+
+
+def _separated(rows: Sequence[dict[str, Any]]) -> str:
+    """Whether a ray has every untrained tower of ``rows`` below it and every trained encoder above, in words."""
+    used = {name: [row["ceiling"] / row["cap"] for row in rows if kind(row) == name] for name in KIND_COLOURS}
+    trained, null = used["trained"], used["null: random weights"]
+    if not trained or not null:
+        return "There is nothing to separate here."
+    if max(null) < min(trained):
+        return "Yes."
+    return "No: the other way round." if max(trained) < min(null) else "No: the two groups overlap."
 
 
 def metric(rows: Sequence[dict[str, Any]], name: str) -> Figure:

@@ -131,7 +131,11 @@ def measure_encoder(encoder: TextEncoder, quartets: list[Quartet], data: str, se
 
 
 def measure(
-    encoders: list[str], data: str = "quartets", device: str = "cpu", seed: int = 0, tell: Callable[[str], None] = str
+    encoders: list[str],
+    data: str = "quartets",
+    device: str = "cpu",
+    seed: int = 0,
+    tell: Callable[[str], None] = lambda line: None,
 ) -> list[dict[str, Any]]:
     """One row for each named encoder on ``data``; see ``measure_encoder``.  ``tell`` is given a line of progress each.
 

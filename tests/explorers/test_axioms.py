@@ -1,7 +1,5 @@
 """The axioms explorer: every combination of its boxes says what the solver says."""
 
-import re
-
 import pytest
 import vl_convert
 
@@ -13,16 +11,6 @@ from bindlib.theory.hypotheses import Hypotheses
 from bindlib.theory.satisfy import SAT, UNKNOWN, UNSAT, satisfy
 
 SMALL = FiniteWorld.of(World(("car", "cup", "dog"), ("blue", "red")), (2,))
-
-
-def signals(figure, names, **values):
-    """What signals of the figure's own parameters are when its controls are set to ``values``, as Vega says."""
-    free = [{k: v for k, v in param.items() if k != "bind"} for param in figure.spec()["params"]]
-    params = [p | {"value": values[p["name"]]} if p["name"] in values else p for p in free]
-    said = [{"calculate": f"'«{name}»' + {name} + '«»'", "as": "v"} for name in names]
-    shown = [{"transform": [text], "mark": "text", "encoding": {"text": {"field": "v"}}} for text in said]
-    spec = {"$schema": figure.spec()["$schema"], "params": params, "data": {"values": [{}]}, "layer": shown}
-    return dict(re.findall(r"«(\w+)»(.*?)«»", vl_convert.vegalite_to_svg(spec)))
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +35,7 @@ def test_every_combination_is_there_once(rows):
 
 @pytest.mark.parametrize("case", range(0, 384, 29))
 @pytest.mark.parametrize("margin", [0, 0.8])
-def test_the_boxes_say_what_the_solver_says(figure, rows, case, margin):
+def test_the_boxes_say_what_the_solver_says(figure, rows, case, margin, signals):
     asked, dim, supposed = list(explorer.combinations())[case]
     boxes = dict(zip(explorer.ASKED, asked, strict=True)) | dict(zip(explorer.SUPPOSED, supposed, strict=True))
     seen = signals(figure, ("verdict", "reason", "code", "high"), **boxes, margin=margin,

@@ -11,16 +11,6 @@ from bindlib.explorers import radon as explorer
 from bindlib.theory import radon, separation
 
 
-def signals(figure, names, **values):
-    """What signals of the figure's own parameters are when its controls are set to ``values``, as Vega says."""
-    free = [{k: v for k, v in param.items() if k != "bind"} for param in figure.spec()["params"]]
-    params = [p | {"value": values[p["name"]]} if p["name"] in values else p for p in free]
-    said = [{"calculate": f"'«{name}»' + {name} + '«»'", "as": "v"} for name in names]
-    shown = [{"transform": [text], "mark": "text", "encoding": {"text": {"field": "v"}}} for text in said]
-    spec = {"$schema": figure.spec()["$schema"], "params": params, "data": {"values": [{}]}, "layer": shown}
-    return dict(re.findall(r"«(\w+)»(.*?)«»", vl_convert.vegalite_to_svg(spec)))
-
-
 @pytest.fixture(scope="module")
 def chart():
     return explorer.chart()
@@ -45,7 +35,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("degrees", SETTINGS)
-def test_what_the_chart_says_is_what_the_programme_decides(chart, degrees):
+def test_what_the_chart_says_is_what_the_programme_decides(chart, degrees, signals):
     points = np.stack([np.cos(np.radians(degrees)), np.sin(np.radians(degrees))], axis=1)
     failing = {(a + 1, b + 1) for a, b in combinations(range(4), 2)
                if separation.separable(points, (a, b)).status != separation.SEPARABLE}  # fmt: skip
@@ -70,7 +60,7 @@ def test_random_settings_without_vega():
         assert explorer.failing_pairs(degrees.tolist()) == failing
 
 
-def test_price_reads_its_table(rows):
+def test_price_reads_its_table(rows, signals):
     figure = explorer.price(rows)
     seen = signals(figure, ("gap1", "gap2", "gap3"), objects=9)
     for k in (1, 2, 3):

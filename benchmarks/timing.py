@@ -1,0 +1,39 @@
+"""Two contestants in one run: median seconds, taking turns, and peak allocation."""
+
+import tracemalloc
+from collections.abc import Callable
+from statistics import median
+from time import perf_counter
+
+Contestant = Callable[[], object]
+
+
+def megabytes(contestant: Contestant) -> float:
+    """Peak allocation while the contestant runs, as tracemalloc sees it."""
+    tracemalloc.start()
+    contestant()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 1e6
+
+
+def compare(benchmark: str, ours: Contestant, peer: Contestant, repeats: int, peer_share: int = 1) -> dict:
+    """A row of the table; ``peer_share`` is how many times its part of the work the peer would have to do."""
+    seconds: dict[Contestant, list[float]] = {ours: [], peer: []}
+    for _ in range(repeats):
+        for contestant, times in seconds.items():
+            start = perf_counter()
+            contestant()
+            times.append(perf_counter() - start)
+    ours_s, peer_s = median(seconds[ours]), peer_share * median(seconds[peer])
+    row = {
+        "benchmark": benchmark,
+        "ours_s": ours_s,
+        "peer_s": peer_s,
+        "ratio": peer_s / ours_s,
+        "ours_MB": megabytes(ours),
+        "peer_MB": megabytes(peer),
+        "repeats": repeats,
+    }
+    print("  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()))
+    return row
