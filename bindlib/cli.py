@@ -3,10 +3,7 @@
 What a command needs is imported inside it, so that ``bindlib --help`` answers at once.
 """
 
-import json
 import logging
-import math
-import os
 import signal
 import sys
 import traceback
@@ -19,6 +16,7 @@ import typer
 
 from bindlib import __version__
 from bindlib.errors import BindlibError, CheckFailed, Interrupted, printable, system_fault
+from bindlib.terminal import output, replace_closed_streams, say, show
 
 app = typer.Typer(
     help="The Limits of Binding: build the book, check its claims, measure encoders.",
@@ -27,8 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 DEBUG = "--debug"
-UNBROKEN = 14  # a cell of a table up to so long is never broken
-LEAST_WIDTH = 80  # of a table, in columns: narrower, words fall apart
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda where torch can use it.")]
@@ -40,7 +36,7 @@ def main() -> None:
     """The console script: an expected failure is one line and an exit code, not a traceback."""
     debug = DEBUG in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
-    _replace_closed_streams()
+    replace_closed_streams()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="bindlib: %(message)s")
     logging.getLogger().handlers[0].addFilter(_make_printable)
     try:
@@ -51,39 +47,17 @@ def main() -> None:
         _fail(system_fault(error), BindlibError.exit_code, debug)
 
 
-def _replace_closed_streams() -> None:
-    """Let a closed stream swallow what is written: ``print`` would send it to the other one."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (for the process's life)
-
-
 def _fail(problem: str, exit_code: int, debug: bool) -> NoReturn:
     with suppress(OSError):  # standard error may be what is full
         if debug:
             traceback.print_exc()
-        _say(f"bindlib: {problem}")
+        say(f"bindlib: {problem}")
     sys.exit(exit_code)
-
-
-@contextmanager
-def _output() -> Iterator[None]:
-    """Write to standard output in here: a failure is then this command's, and not the interpreter's at its end."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        error.filename = "standard output"
-        with suppress(OSError, ValueError):  # what is still buffered would fail again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        with _output():
+        with output():
             print(__version__)
         raise typer.Exit
 
@@ -142,7 +116,7 @@ def check() -> None:
     findings = source_findings(Book.find())
     if findings:
         raise CheckFailed("\n".join(["the sources of the book have faults:", *map(str, findings)]))
-    _say("the sources of the book are in order")
+    say("the sources of the book are in order")
 
 
 @app.command()
@@ -161,7 +135,7 @@ def claims(
         for row in rows:
             row |= {"mutant_without": row["mutant"]["dropped"], "mutant_fails_by": row["mutant"]["worst_slack"]}
         columns += ("mutant_without", "mutant_fails_by")
-    _show(rows, as_json, columns)
+    show(rows, as_json, columns)
     if failed := [row["label"] for row in rows if not sound(row)]:
         raise CheckFailed(f"the claim does not hold, or its mutant does: {', '.join(failed)}")
 
@@ -173,7 +147,7 @@ def reproduce(as_json: Json = False, profile: Profile = "ci", seed: Seed = 0) ->
 
     with redirect_stdout(sys.stderr):
         rows = run(profile, seed)
-    _show(rows, as_json, ("figure", "quantity", "reports", "ours", "draws", "status"))
+    show(rows, as_json, ("figure", "quantity", "reports", "ours", "draws", "status"))
     if missed := [f"{row['figure']}: {row['quantity']}" for row in rows if row["status"] == MISSED]:
         raise CheckFailed(f"not reproduced: {'; '.join(missed)}")
 
@@ -199,11 +173,11 @@ def verify(
     found = checks.computed(book, Parameters(profile, _resolved(device), seed))
     if update:
         checks.update(path, profile, found, reason)
-        _say(f"{len(found)} expectations of the profile {profile} written to {path}")
+        say(f"{len(found)} expectations of the profile {profile} written to {path}")
     elif drift := checks.differences(checks.load(path, profile), found):
         raise CheckFailed("\n".join([f"{len(drift)} of {len(found)} numbers are not as {path} expects:", *drift]))
     else:
-        _say(f"{len(found)} numbers are as {path} expects")
+        say(f"{len(found)} numbers are as {path} expects")
 
 
 @app.command()
@@ -213,7 +187,7 @@ def encoders(as_json: Json = False) -> None:
 
     with redirect_stdout(sys.stderr):
         rows = listing()
-    _show(rows, as_json, ("name", "loadable", "licence", "description"))
+    show(rows, as_json, ("name", "loadable", "licence", "description"))
 
 
 @app.command()
@@ -228,10 +202,10 @@ def measure(
     from bindlib.measurements import diagnostic
 
     with redirect_stdout(sys.stderr):
-        rows = diagnostic.measure(list(encoder), data, _resolved(device), seed, _say)
+        rows = diagnostic.measure(list(encoder), data, _resolved(device), seed, say)
     columns = ("encoder", "n", "ceiling", "cap", "usage", "usage_interval", "binding_to_order", "ratio_interval")
     shown = rows if as_json else [row | _intervals(row) for row in rows]
-    _show(shown, as_json, columns + (("truncated",) if any(row.get("truncated") for row in rows) else ()))
+    show(shown, as_json, columns + (("truncated",) if any(row.get("truncated") for row in rows) else ()))
 
 
 def _intervals(row: Mapping[str, Any]) -> dict[str, str]:
@@ -241,64 +215,13 @@ def _intervals(row: Mapping[str, Any]) -> dict[str, str]:
     return {k: "{:.3f}..{:.3f}".format(*bounds[v]) if bounds.get(v) else "" for k, v in names.items()}
 
 
-def _say(line: str) -> None:
-    print(printable(line), file=sys.stderr)
-
-
 def _resolved(asked: str) -> str:
     from bindlib.device import resolve
 
     device = resolve(asked)
     if asked == "cuda" and device == "cpu":
-        _say("--device cuda: torch finds no CUDA device here, so the CPU is used")
+        say("--device cuda: torch finds no CUDA device here, so the CPU is used")
     return device
-
-
-def _show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
-    """Print rows as JSON, or as a table of ``columns``."""
-    if as_json:
-        with _output():
-            print(json.dumps(_plain(rows), indent=2, allow_nan=False))
-        return
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE)
-    for column in columns:
-        whole = max((len(_cell(row.get(column))) for row in rows), default=0) <= UNBROKEN
-        header = column.replace("_", "\n" if whole else " ")
-        table.add_column(header, no_wrap=whole, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
-    console = Console()
-    # Rather a line too long for the terminal than a number cut short.
-    needed = console.measure(table, options=console.options.update(width=1000)).minimum
-    console.width = max(console.width, needed, LEAST_WIDTH)
-    with _output():
-        console.print(table)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def _plain(value: Any) -> Any:
-    """JSON values; JSON has no NaN and no infinity, so both become null, and half a character is spelled out."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if hasattr(value, "item"):  # a NumPy scalar
-        return _plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

@@ -28,7 +28,8 @@ class Table:
     def _show(self, value: Any) -> str:
         if value is None:
             return ""
-        return f"{value:.{self.digits}f}" if isinstance(value, float) else printable(str(value))
+        # "z": a number that rounds to zero has no sign.
+        return f"{value:z.{self.digits}f}" if isinstance(value, float) else printable(str(value))
 
     def _repr_html_(self) -> str:
         columns, body = self._cells()
@@ -55,6 +56,6 @@ def with_interval(value: float | None, interval: Sequence[float] | None, digits:
     """A value with its interval, as "0.19 [0.18, 0.20]" in one unbreakable line; empty for ``None``."""
     if value is None:
         return ""
-    shown = f"{value:.{digits}f}"
-    bounds = "" if interval is None else f" [{interval[0]:.{digits}f}, {interval[1]:.{digits}f}]"
+    shown = f"{value:z.{digits}f}"
+    bounds = "" if interval is None else f" [{interval[0]:z.{digits}f}, {interval[1]:z.{digits}f}]"
     return (shown + bounds).replace(" ", NO_BREAK)

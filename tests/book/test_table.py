@@ -23,3 +23,8 @@ def test_values_with_intervals():
     assert with_interval(0.1875, [0.18, 0.2]) == "0.188\u00a0[0.180,\u00a00.200]"
     assert with_interval(0.5, None, digits=1) == "0.5"
     assert with_interval(None, None) == ""
+
+
+def test_what_rounds_to_zero_has_no_sign():
+    assert str(Table([{"value": -0.0001}])).endswith("0.000") and "-" not in str(Table([{"value": -0.0001}]))
+    assert with_interval(-1e-9, [-1e-9, 0.1]) == "0.000\u00a0[0.000,\u00a00.100]"

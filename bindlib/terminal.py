@@ -1,0 +1,88 @@
+"""What a command writes: results to standard output (JSON or a table), all else to standard error."""
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from bindlib.errors import printable
+
+UNBROKEN = 14  # a cell of a table up to so long is never broken
+LEAST_WIDTH = 80  # of a table, in columns: narrower, words fall apart
+
+
+def replace_closed_streams() -> None:
+    """Let a closed stream swallow what is written: ``print`` would send it to the other one."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (for the process's life)
+
+
+def say(line: str) -> None:
+    """A line on standard error."""
+    print(printable(line), file=sys.stderr)
+
+
+@contextmanager
+def output() -> Iterator[None]:
+    """Write to standard output in here: a failure is then this command's, and not the interpreter's at its end."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        error.filename = "standard output"
+        with suppress(OSError, ValueError):  # what is still buffered would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...]) -> None:
+    """Print rows as JSON, or as a table of ``columns``."""
+    if as_json:
+        with output():
+            print(json.dumps(_plain(rows), indent=2, allow_nan=False))
+        return
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE)
+    for column in columns:
+        whole = max((len(_cell(row.get(column))) for row in rows), default=0) <= UNBROKEN
+        header = column.replace("_", "\n" if whole else " ")
+        table.add_column(header, no_wrap=whole, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
+    console = Console()
+    # Rather a line too long for the terminal than a number cut short.
+    needed = console.measure(table, options=console.options.update(width=1000)).minimum
+    console.width = max(console.width, needed, LEAST_WIDTH)
+    with output():
+        console.print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """JSON values; JSON has no NaN and no infinity, so both become null, and half a character is spelled out."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if hasattr(value, "item"):  # a NumPy scalar
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
