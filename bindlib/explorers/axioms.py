@@ -9,9 +9,10 @@ import altair as alt
 import numpy as np
 
 from bindlib.book import claims
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREY, INK, VERMILION
-from bindlib.explorers.drawing import data, slider
+from bindlib.explorers.drawing import data
 from bindlib.scenes import World
 from bindlib.theory.axioms import AXIOMS, FiniteWorld
 from bindlib.theory.frontier import sharp_cap

@@ -6,10 +6,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, VERMILION
 from bindlib.encoders.base import TextEncoder
-from bindlib.explorers.drawing import data, slider, unit_circle, vector
+from bindlib.explorers.drawing import data, unit_circle, vector
 from bindlib.scenes import Quartet, Scene
 from bindlib.theory.bag_of_words import ceiling
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import altair as alt
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREY, INK, SERIES, VERMILION
-from bindlib.explorers.drawing import data, slider
+from bindlib.explorers.drawing import data
 from bindlib.theory.coverage import ExposureGraph, Pair, Question, covered, hadamard_decidable, tensor_decidable
 
 OBJECTS, ATTRIBUTES = ("car", "dog", "cup", "hat"), ("red", "blue", "green", "pink")

@@ -6,9 +6,10 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
-from bindlib.explorers.drawing import ONE, data, slider
+from bindlib.explorers.drawing import ONE, data
 from bindlib.theory import depth_law as theory
 
 BRANCHINGS = range(2, 9)

@@ -1,4 +1,4 @@
-"""What the explorers share: data, sliders, and unit vectors on a great circle."""
+"""What the explorers share: data, and unit vectors on a great circle."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -50,8 +50,3 @@ def vector(angle: str, name: str, color: str = INK, dash: tuple[int, ...] = (0,)
     tip = base.mark_point(color=color, size=70, opacity=1).encode(plane_x(), plane_y())
     text = base.mark_text(color=INK, fontSize=14).encode(plane_x("lx"), plane_y("ly"), text=alt.value(name))
     return alt.layer(shaft, tip, text)
-
-
-def slider(name: str, label: str, low: float, high: float, step: float, value: float) -> alt.Parameter:
-    """A bound range input; ``name`` is the signal that expressions and readouts use."""
-    return alt.param(name=name, value=value, bind=alt.binding_range(min=low, max=high, step=step, name=label))

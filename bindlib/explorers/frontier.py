@@ -6,9 +6,11 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
-from bindlib.explorers.drawing import ONE, data, plane_x, plane_y, slider, unit_circle, vector
+from bindlib.explorers.drawing import ONE, data, plane_x, plane_y, unit_circle, vector
+from bindlib.explorers.live import Live
 from bindlib.theory import frontier
 
 DELTA_AT_START = 0.25
@@ -19,6 +21,18 @@ _READOUTS = (
     Readout("sharp_cap", "sharp cap 2√(δ(2−δ))"),
     Readout("paper_cap", "the paper's cap 2√(2δ)"),
 )
+
+
+def computed(delta: float) -> dict[str, float]:
+    """The readouts of both figures."""
+    angle = float(np.degrees(np.arccos(1 - delta)))
+    caps = {"sharp_cap": float(frontier.sharp_cap(delta)), "paper_cap": float(frontier.paper_cap(delta))}
+    return {"delta": delta, "angle": angle} | caps
+
+
+def widget() -> Live:
+    """The figure of `chart` with a kernel behind it."""
+    return Live(chart())
 
 
 def _params() -> list[alt.Parameter]:
@@ -71,6 +85,7 @@ def chart(rows: Sequence[dict[str, Any]] = ()) -> Figure:
         "above the sharp one for small delta and exceeds 2, the largest distance there is, once delta passes one half."
         + (" Measured encoders are diamonds." if rows else ""),
         readouts=_READOUTS,
+        computed=computed,
         prompt="Before you move it: from which δ on does the paper's cap say nothing, since no two unit vectors are "
         "farther apart than 2? Where is the sharp cap then?",
         answer="From δ = 1/2 on. The sharp cap is the square root of 3 there, and reaches 2 only at δ = 1.",
@@ -114,5 +129,6 @@ def geometry() -> Figure:
         readouts=(_READOUTS[0], Readout("angle", "angle from the anchor, degrees", ".1f"), *_READOUTS[1:]),
         prompt="Before you move it: how far must the captions leave the anchor before they are as far apart as any two "
         "unit vectors can be?",
+        computed=computed,
         answer="To a right angle, δ = 1: then they point in opposite directions.",
     )

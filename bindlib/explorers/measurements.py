@@ -6,12 +6,13 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
 from bindlib.book.reported import reported
 from bindlib.book.table import with_interval
 from bindlib.encoders.base import SAME_POINT
-from bindlib.explorers.drawing import data, slider
+from bindlib.explorers.drawing import data
 
 KIND_COLOURS = {"trained": BLUE, "bag of words": VERMILION, "null: random weights": GREEN}
 KIND_SHAPES = ("circle", "square", "triangle-up")

@@ -6,9 +6,10 @@ from typing import Any
 
 import altair as alt
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, PURPLE, VERMILION
-from bindlib.explorers.drawing import ONE, data, plane_x, plane_y, slider, unit_circle
+from bindlib.explorers.drawing import ONE, data, plane_x, plane_y, unit_circle
 from bindlib.theory.radon import FORMAT_RESOLUTION, worst_unit_gap
 
 START = (20, 95, 170, 300)  # degrees

@@ -6,9 +6,10 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREY, PURPLE, VERMILION
-from bindlib.explorers.drawing import ONE, data, slider
+from bindlib.explorers.drawing import ONE, data
 from bindlib.theory.throttle_toy import Constants, limit_constants
 
 NOISES = tuple(round(0.05 * i, 2) for i in range(31))  # the positions of the noise slider
