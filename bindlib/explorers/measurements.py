@@ -13,6 +13,7 @@ from bindlib.book.reported import reported
 from bindlib.book.table import with_interval
 from bindlib.encoders.base import SAME_POINT
 from bindlib.explorers.drawing import data
+from bindlib.explorers.live import Live
 
 KIND_COLOURS = {"trained": BLUE, "bag of words": VERMILION, "null: random weights": GREEN}
 KIND_SHAPES = ("circle", "square", "triangle-up")
@@ -42,11 +43,20 @@ def _kind_encodings() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def widget(rows: Sequence[dict[str, Any]]) -> Live:
+    """The figure of `chart` with a kernel behind it."""
+    return Live(chart(rows))
+
+
 def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     """The zoo against the frontier (the form of the source paper's Figure 3), with a movable ray of equal usage.
 
     Signals: ``ray`` (usage), ``below`` (rows whose usage is at most ``ray``).
     """
+
+    def computed(ray: float) -> dict[str, float]:
+        return {"ray": ray, "below": sum(row["ceiling"] <= ray * row["cap"] for row in rows)}
+
     top = 1.08 * max(1.0, *(row["cap"] for row in rows))
     x = alt.X("cap:Q", title="cap 2√(2δ)", scale=alt.Scale(domain=[0, top]))
     y = alt.Y("ceiling:Q", title="ceiling d", scale=alt.Scale(domain=[0, top * 0.42], clamp=True))
@@ -62,7 +72,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     names = (
         alt.Chart(_points(rows)).mark_text(align="right", dx=-9, fontSize=11).encode(x, y, text=alt.Text("encoder:N"))
     )
-    counts = " + ".join(f"({row['ceiling']:.6f} <= ray * {row['cap']:.6f} ? 1 : 0)" for row in rows)
+    counts = " + ".join(f"({row['ceiling']:.12g} <= ray * {row['cap']:.12g} ? 1 : 0)" for row in rows)
     params = [
         slider("ray", "usage of the dashed ray", 0, 0.42, 0.01, 0.2),
         alt.param(name="below", expr=counts),
@@ -78,6 +88,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
         prompt="Before you move it: is there a ray with the untrained towers below it and every trained encoder above?",
         answer=f"{_separated(rows)} (A point is a mean ceiling over a mean cap. The usage in the table is a mean of "
         "ratios, and may differ a little.)",
+        computed=computed,
         table=tuple(rows_for_table(rows)),
     )
 
