@@ -8,7 +8,7 @@ import platform
 from contextlib import redirect_stdout
 from importlib import import_module
 
-BENCHMARKS = ("depth_law", "radon", "throttle")
+BENCHMARKS = ("depth_law", "radon", "throttle", "encoders")
 COLUMNS = ("benchmark", "ours_s", "peer_s", "ratio", "ours_MB", "peer_MB", "repeats")
 
 

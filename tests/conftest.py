@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,12 @@ settings.register_profile("book", deadline=None)
 settings.load_profile("book")
 
 DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory) -> None:
+    """No test reads or writes the user's cache of embeddings."""
+    os.environ["BINDLIB_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

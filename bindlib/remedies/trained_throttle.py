@@ -113,7 +113,7 @@ def excluded(scenes: torch.Tensor, setup: Setup, negatives: Negatives) -> torch.
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """The number of threads changes the rounding of sums, and these towers are too small to gain by more than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -149,7 +149,7 @@ def learning(
     target = torch.arange(n, device=where)
     check = [draw_scenes(setup.check_scenes, setup, held_out).to(where)]
     check.append(torch.randn(setup.check_scenes, setup.dim, generator=held_out).to(where))
-    with _one_thread():
+    with one_thread():
         for step in range(1, max_steps + 1):
             scenes = draw_scenes(n, setup, generator).to(where)
             noise = torch.randn(n, setup.dim, generator=generator).to(where)
