@@ -5,9 +5,11 @@ from typing import Any
 
 import altair as alt
 
+from bindlib.book.controls import choice
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, VERMILION
 from bindlib.explorers.drawing import data
+from bindlib.explorers.live import Live
 
 Subsets = Mapping[str, Mapping[str, Mapping[str, Any]]]  # encoder -> subset -> row of ``measure_encoder``
 SUBSETS = ("replace_obj", "add_obj", "replace_rel", "replace_att", "add_att", "swap_obj", "swap_att")
@@ -47,10 +49,14 @@ def deciles(subsets: Subsets) -> Figure:
     here = base.transform_filter("datum.subset == subset && datum.percent == 50").mark_point(
         size=330, opacity=1, strokeWidth=2, filled=False
     )
+
+    def computed(encoder: str, subset: str) -> dict[str, float]:
+        return {name: subsets[encoder][subset][f"decile_{q}"] for name, q in _READ.items()}
+
     table = {name: {s: [of[s][f"decile_{q}"] for q in _READ.values()] for s in SUBSETS} for name, of in subsets.items()}
     params = [
-        alt.param(name="encoder", value=names[0], bind=alt.binding_select(options=names, name="encoder")),
-        alt.param(name="subset", value="swap_att", bind=alt.binding_select(options=list(SUBSETS), name="subset")),
+        choice("encoder", "encoder", names, names[0]),
+        choice("subset", "subset", list(SUBSETS), "swap_att"),
         alt.param(name="found", value=table),
         *(alt.param(name=name, expr=f"found[encoder][subset][{i}]") for i, name in enumerate(_READ)),
     ]
@@ -67,8 +73,14 @@ def deciles(subsets: Subsets) -> Figure:
         "subsets of the bag of words lie?",
         answer="The swap subsets stay lowest for every encoder here. For the mean of word vectors more than half of "
         "their pairs have ceiling zero.",
+        computed=computed,
         table=tuple({k: row[k] for k in ("encoder", "subset", "percent", "ceiling")} for row in rows),
     )
+
+
+def widget(subsets: Subsets) -> Live:
+    """The figure of `deciles` with a kernel behind it."""
+    return Live(deciles(subsets))
 
 
 def permutation_rows(subsets: Subsets) -> list[dict[str, Any]]:
