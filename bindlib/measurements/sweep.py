@@ -87,7 +87,7 @@ def sweep(
     others. The rows do not depend on ``jobs`` or on the order in which cells are finished.
 
     Raises ``BindlibError`` before anything is measured: bad data, an unknown encoder, a missing package, an ``out``
-    that can't be used, a cluster that does not answer; and when a worker process or the cluster is lost.
+    that can't be used, a cluster that does not answer; and when the cluster is lost.
     """
     datasets = {dataset.name: dataset for dataset in map(load, data)}
     encoders = list(dict.fromkeys(encoders))

@@ -256,7 +256,7 @@ def _child(folder: Path, code: str, **kw) -> subprocess.Popen:
 
 
 def test_a_full_disk_costs_one_warning_and_no_row(tmp_path):
-    """No file may grow beyond three pages."""
+    """No file may grow beyond six pages."""
 
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (49152, 49152))
@@ -351,3 +351,14 @@ def test_only_encoders_worth_it_and_known_by_their_revision_are_cached(monkeypat
 
 def test_warnings_go_to_the_log_of_the_package():
     assert cache.log.name.startswith("bindlib.") and cache.log.getEffectiveLevel() <= logging.WARNING
+
+
+def test_the_command_clears_the_cache_and_says_where_it_was(copy):
+    run = subprocess.run(
+        [sys.executable, "-m", "bindlib.cli", "encoders", "--clear-cache"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {cache.VARIABLE: str(copy)},
+    )
+    assert (run.returncode, run.stdout, list(copy.iterdir())) == (0, "", [])
+    assert run.stderr.startswith("removed 0.0 MB of embeddings from ") and str(copy) in run.stderr

@@ -153,10 +153,16 @@ def test_rows_whose_length_changes_are_told(here):
     assert "vectors of one length, got [1, 2]" in _error(name, [f"{i}" for i in range(BATCH + 1)])
 
 
-@pytest.mark.parametrize("code", ["raise KeyError('x')\n", "def broken(:\n", "import no_such_module_anywhere\n"])
-def test_a_module_that_cannot_be_imported_is_told(code, here):
-    message = _error(_write(here, code))
-    assert message.startswith("python:my_encoder:encode cannot be imported: ") and "Error: " in message
+@pytest.mark.parametrize(
+    "code, told",
+    [
+        ("raise KeyError('x')\n", "KeyError: 'x' (my_encoder.py, line 3)"),
+        ("def broken(:\n", "SyntaxError: invalid syntax (my_encoder.py, line 3)"),
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module' (my_encoder.py, line 3)"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_told(code, told, here):
+    assert _error(_write(here, code)).startswith(f"python:my_encoder:encode cannot be imported: {told}")
 
 
 @pytest.mark.parametrize(
