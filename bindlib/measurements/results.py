@@ -17,6 +17,7 @@ TYPES = {
     "encoder": str, "data": str, "subset": str, "metric": str, "value": float, "low": float, "high": float, "n": int,
 } | {field.name: field.type for field in fields(Provenance)}  # fmt: skip
 COLUMNS = tuple(TYPES)
+COMMITTED = Path(__file__).parent / "results"
 Tidy = dict[str, Any]
 Key = tuple[str, str]
 
@@ -100,6 +101,11 @@ def read(path: Path) -> dict[Key, Cell]:
         raise BindlibError(
             f"{path} is damaged, or holds no measurements ({problem}): move it, or choose another --out"
         ) from error
+
+
+def committed(name: str) -> list[Cell]:
+    """The cells that the package carries under this name, in order of encoder and data: what a page can't measure."""
+    return list(read(COMMITTED / f"{name}.csv").values())
 
 
 def write(path: Path, found: Iterable[Cell]) -> None:
