@@ -29,7 +29,7 @@ Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda
 Profile = Annotated[Literal["ci", "full"], typer.Option(help="ci: minutes on two cores; full: every size.")]
 Data = Annotated[
     list[str] | None,
-    typer.Option(metavar="NAME|FILE", help="quartets (default), sugarcrepe, a file; may be repeated."),
+    typer.Option(metavar="NAME|FILE", help="quartets (default), drawn, sugarcrepe, a file; may be repeated."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep embeddings.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random draw.")]

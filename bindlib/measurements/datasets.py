@@ -36,6 +36,7 @@ def load(data: str) -> Dataset:
 
     * ``"quartets"`` are the built-in quartets, ``"quartets:1"`` the same scenes with anchor wording 1 of
       ``ANCHOR_WORDINGS``.
+    * ``"drawn"`` are quartets of drawn scenes, in the words that the ``shipped:`` encoders know.
     * ``"sugarcrepe"`` is SugarCrepe, see ``sugarcrepe.load``.
     * Anything else is the path of a ``.json``, ``.csv`` or ``.jsonl`` file, see ``files.read``.
 
@@ -43,6 +44,10 @@ def load(data: str) -> Dataset:
     """
     if data == "sugarcrepe":
         return sugarcrepe.load()
+    if data == "drawn":
+        from bindlib.measurements.pixels import drawn_quartets
+
+        return drawn_quartets()
     name, colon, wording = data.partition(":")
     if name != "quartets":
         return Dataset(data, files.read(data))

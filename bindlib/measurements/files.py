@@ -33,7 +33,7 @@ def read(data: str) -> tuple[Item, ...]:
     """
     if not os.path.exists(data):
         raise BindlibError(
-            f"no data named {data!r}: give quartets, quartets:WORDING, sugarcrepe, or the path of a .csv, .jsonl or "
+            f"no data named {data!r}: give quartets, quartets:WORDING, drawn, sugarcrepe, or the path of a .csv, .jsonl or "
             ".json file"
         )
     if not os.path.isfile(data):  # reading a pipe may wait for ever

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bindlib.encoders import shipped
 from bindlib.errors import BindlibError
 from bindlib.measurements import sugarcrepe
 from bindlib.measurements.datasets import N_BUILT_IN, built_in, built_in_quartets, load
@@ -122,3 +123,9 @@ def test_any_shuffle_of_words_is_a_permutation(words, random):
     caption, other = " ".join(words), ", ".join(shuffled).upper()
     assert is_permutation(caption, other) is (words != shuffled)
     assert not is_permutation(caption, f"{other} more")
+
+
+def test_captions_of_drawn_scenes_are_the_ones_that_the_shipped_encoders_know():
+    data = load("drawn")
+    assert data.kind == "quartets" and load("drawn").revision == data.revision
+    shipped.tokenizer()([text for captions in data.captions for text in captions])  # raises on an unknown word

@@ -101,7 +101,7 @@ def tokenizer():
             if len(unknown):
                 raise BindlibError(
                     f"the shipped encoders don't know every word of {texts[unknown[0]][:80]!r}: "
-                    "give them captions of drawn scenes, such as 'a red A and a blue K'"
+                    "give them captions of drawn scenes, such as 'a red A and a blue K' (--data drawn)"
                 )
             return tokens
 
