@@ -33,8 +33,8 @@ def read(data: str) -> tuple[Item, ...]:
     """
     if not os.path.exists(data):
         raise BindlibError(
-            f"no data named {data!r}: give quartets, quartets:WORDING, drawn, sugarcrepe, or the path of a .csv, .jsonl or "
-            ".json file"
+            f"no data named {data!r}: give quartets, quartets:WORDING, drawn, sugarcrepe, or the path of a .csv, "
+            ".jsonl or .json file"
         )
     if not os.path.isfile(data):  # reading a pipe may wait for ever
         raise BindlibError(f"{data} cannot be read as it is no regular file: give a .csv, .jsonl or .json file")
