@@ -1,7 +1,7 @@
 """Two contestants in one run: median seconds, taking turns, and peak allocation."""
 
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import median
 from time import perf_counter
 
@@ -46,3 +46,12 @@ def compare_all(ours: dict[str, Contestant], peer: Contestant, repeats: int, pee
         print("  ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in row.items()))
         rows.append(row)
     return rows
+
+
+def print_table(rows: Sequence[dict], columns: Sequence[str]) -> None:
+    """The rows below their columns, numbers to three digits, nothing where there is none."""
+    shown = [["" if row[c] is None else f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in columns]
+             for row in rows]  # fmt: skip
+    widths = [max(map(len, cells)) for cells in zip(columns, *shown, strict=True)]
+    for line in [columns, *shown]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

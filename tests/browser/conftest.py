@@ -129,11 +129,8 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     page.wait_for_load_state("networkidle")
     _settle(page)
     seen.faults = page.evaluate((Path(__file__).parent / "faults.js").read_text())
-    seen.axe = (
-        Axe()
-        .run(page, options={"resultTypes": ["violations"], "ancestry": True, "preload": False})
-        .response["violations"]
-    )
+    page.evaluate("() => document.querySelectorAll('details').forEach((folded) => { folded.open = true; })")
+    seen.axe = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     context.close()
     return seen
 
