@@ -28,7 +28,7 @@ WORST = {
 }
 # What is shown of each subset.
 OF_SUBSET = {"quartets": "", "pairs": "ceiling", "triplets": "accuracy"}
-KINDS = ("this", "trained", "null", "bag")
+KINDS = ("trained", "null", "bag")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ class Subset:
     @property
     def name(self) -> str:
         return printable(self.row["subset"])
+
+    @property
+    def size(self) -> str:
+        """The number of items, and the share of pairs that the encoder puts at one point, if any."""
+        zero = self.row.get("zero_share")
+        return f"n = {self.row['n']}" + (f", {zero:.1%} at d = 0" if zero else "")
 
 
 @dataclass(frozen=True)
@@ -87,10 +93,11 @@ class Section:
         return OF_SUBSET[self.dataset.kind]
 
     @property
-    def kinds(self) -> list[str]:
-        """The kinds of encoders that the subsets show."""
-        shown = {"this", *(other.point.kind for subset in self.subsets for other in subset.others)}
-        return [kind for kind in KINDS if kind in shown]
+    def legend(self) -> dict[str, list[str]]:
+        """The names of the other encoders whose subsets are shown, by what they stand for."""
+        others = [other.point for subset in self.subsets for other in subset.others]
+        names = {kind: [other.name for other in others if other.kind == kind] for kind in KINDS}
+        return {kind: list(dict.fromkeys(of_kind)) for kind, of_kind in names.items() if of_kind}
 
 
 @cache

@@ -128,7 +128,7 @@ def _connected(cluster: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise BindlibError(f"the Python package distributed cannot be imported ({error}): {INSTALL}") from error
-    for name in ("distributed", "distributed.client"):  # their tracebacks would bury our one line
+    for name in ("distributed", "distributed.client", "tornado.application"):  # tracebacks would bury our one line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     host, port = address.groups()
     try:

@@ -2,11 +2,15 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bindlib.book.table import with_interval
 from bindlib.encoders import zoo
+from bindlib.encoders.base import Store
 from bindlib.errors import BindlibError, printable
 from bindlib.measurements.card import Section, section
 from bindlib.measurements.datasets import load
@@ -53,7 +57,8 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
     _check(out)
     datasets = {dataset.name: dataset for dataset in map(load, data)}
     card, _ = zoo.require(name)
-    encoder = zoo.load_encoder(name, settings.device, settings.cache)
+    loaded = zoo.load_encoder(name, settings.device, settings.cache)
+    encoder = replace(loaded, store=Memory(loaded.store))
     sections = [section(encoder, dataset, settings.seed) for dataset in datasets.values()]
     content = {
         "name": printable(name), "revision": printable(encoder.revision), "card": card, "sections": sections,
@@ -62,6 +67,22 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
     }  # fmt: skip
     _write(out, _rendered("card.html", content))
     return _rendered("card.txt", content)
+
+
+@dataclass
+class Memory:
+    """A ``Store`` in this process before another one: a card asks for the same captions several times."""
+
+    behind: Store
+    rows: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def get(self, captions: list[str]) -> dict[str, np.ndarray]:
+        self.rows |= self.behind.get([caption for caption in captions if caption not in self.rows])
+        return {caption: self.rows[caption] for caption in captions if caption in self.rows}
+
+    def put(self, rows: dict[str, np.ndarray]) -> None:
+        self.rows |= rows
+        self.behind.put(rows)
 
 
 def _made_with(sections: Sequence[Section]) -> dict[str, list[str]]:

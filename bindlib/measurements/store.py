@@ -46,8 +46,8 @@ class Store:
 def opened(out: Path) -> Iterator[Store]:
     """The store of the results ``out``, for this process alone; merged at the end, also after a failure.
 
-    Raises ``BindlibError``, before anything is written, on an unknown ending, a missing folder, an ``out`` that holds
-    something else, and while another sweep writes to it; ``OSError`` on a folder that can't be written.
+    Raises ``BindlibError``, before anything is written, on an unknown ending, a folder that is missing or can't be
+    written, an ``out`` that holds something else, and while another sweep writes to it.
     """
     out = Path(os.path.realpath(out))
     if out.suffix.lower() not in FORMATS:
@@ -56,6 +56,8 @@ def opened(out: Path) -> Iterator[Store]:
         raise BindlibError(f"--out {out}: there is no folder {out.parent}: make it first")
     if out.exists() and not out.is_file():
         raise BindlibError(f"--out {out} is no regular file: choose another")
+    if not os.access(out.parent, os.W_OK | os.X_OK):
+        raise BindlibError(f"--out {out}: the folder {out.parent} cannot be written: choose another")
     folder = out.with_name(f"{out.name}.cells")
     with _alone(folder, out):
         try:

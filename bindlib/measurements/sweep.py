@@ -39,6 +39,8 @@ class Settings:
 class Task:
     """A cell to be measured, with the data's content: where it is measured there may be no such file.
 
+    It holds no arrays: joblib would put them on one worker of a cluster, and they would be lost with it.
+
     ``known`` is what the finished cell was made with, if there is one. ``sweep`` tells one sweep from the next: a
     worker may outlive both, and a file of weights may change between them.
     """
@@ -84,7 +86,8 @@ def sweep(
 
     With ``out`` a cell is kept there when it is finished, and only measured if it is missing there or was made with
     another revision, seed, device or version; other cells in ``out`` stay. An encoder that fails does not stop the
-    others. The rows do not depend on ``jobs`` or on the order in which cells are finished.
+    others. The rows do not depend on ``jobs`` or on the order in which cells are finished, beyond the rounding of an
+    encoder whose vectors depend on the batch that they are computed in.
 
     Raises ``BindlibError`` before anything is measured: bad data, an unknown encoder, a missing package, an ``out``
     that can't be used, a cluster that does not answer; and when the cluster is lost.

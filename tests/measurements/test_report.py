@@ -137,6 +137,24 @@ def test_subsets_have_a_line_each(page, files):
     assert "Ceilings by subset" in text and "Only 1 of the 2 pairs exchange words" in soup.get_text()
 
 
+def test_a_subset_says_what_lies_at_one_point_and_who_the_others_are():
+    dataset = Dataset("d", (Pair("a b", "b a", "x"), Pair("a b", "c d", "x"), Pair("a", "b", "y")))
+    found = section(tower(multiset_hash(16, 0)), dataset, 0)
+    assert [subset.size for subset in found.subsets] == ["n = 2, 50.0% at d = 0", "n = 1", "n = 3, 33.3% at d = 0"]
+    assert found.legend == {}
+    (reference,) = [c for c in references() if (c.encoder, c.data) == ("glove", "sugarcrepe")]
+    shown, _ = card._subsets(reference.rows, [reference])
+    assert replace(found, subsets=shown).legend == {"bag": ["glove"]} and len(shown) == 8
+
+
+def test_each_caption_is_encoded_once(toy, tmp_path):
+    asked = []
+    whole = toy["toy"].vectors
+    toy["toy"] = replace(toy["toy"], vectors=lambda captions: (asked.extend(captions), whole(captions))[1])
+    report.report("toy", ["quartets", "quartets:1"], Settings(), tmp_path / "card.html")
+    assert asked and len(asked) == len(set(asked))
+
+
 def test_a_bag_of_words_is_said_to_be_one(page):
     soup, text = page(["quartets"], "bag")
     assert "as a bag of words does" in soup.select_one(".found").text and "undefined" in text
