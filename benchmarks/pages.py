@@ -4,9 +4,9 @@ A server on this machine compresses and lets cache as static hosts do (gzip; ten
 
 * ``first_kB``: all that is transferred, headers too, on a first visit; ``next_kB``: after a visit to another such page.
 * ``p95_ms``: from a slider's input event until the picture has changed and that frame has been painted, 95th percentile
-  over a drag along the whole track, of the figure where it is longest; a frame of the screen lasts 16.7 ms.
-* ``shift``: the cumulative layout shift of a visit, what formulas and folded solutions move included.  ``chart_px``: the
-  largest difference between the height that a figure is given before it is drawn and the one that it has afterwards.
+  over a drag along the track and back, of the figure where it is longest; a frame of the screen lasts 16.7 ms.
+* ``shift``: the cumulative layout shift of a visit, that of the formulas included.  ``chart_px``: the largest difference
+  between the height that a figure is given before it is drawn and the one that it has afterwards.
 
 Run: ``python benchmarks/pages.py``, after ``make book``.
 """
@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 BOOK = Path(os.environ.get("BINDLIB_HTML") or ROOT / "_build" / "html")
 COLUMNS = ("page", "first_kB", "next_kB", "p95_ms", "shift", "chart_px")
 SCREENS = (390, 1280)  # widths in pixels
-MOVES = 60  # of the mouse, in a drag
+MOVES, TIMES = 60, 4  # of the mouse from one end of a slider to the other, and how often it goes
 PLAIN = "A page\n======\n\n" + "Plain words, as Sphinx sets them when it is told nothing else.\n\n" * 40
 
 WATCH = """() => {
@@ -171,15 +171,16 @@ def redraws(browser: Browser, url: str) -> float | None:
 
 
 def dragged(page: Page, track) -> list[float]:
-    """Milliseconds of every redraw while the mouse moves along the track."""
+    """Milliseconds of every redraw while the mouse moves along the track and back."""
     track.evaluate(TIME)
     track.evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
     box = track.bounding_box()
     y = box["y"] + box["height"] / 2
+    there = np.linspace(0, 1, MOVES + 1)
     page.mouse.move(box["x"] + 8, y)
     page.mouse.down()
-    for i in range(1, MOVES + 1):
-        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * i / MOVES, y)
+    for share in np.concatenate([there, there[::-1]] * (TIMES // 2)):
+        page.mouse.move(box["x"] + 8 + (box["width"] - 16) * share, y)
         page.wait_for_timeout(20)
     page.mouse.up()
     page.wait_for_timeout(300)
