@@ -7,6 +7,7 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -24,10 +25,15 @@ class Visit:
     """One page as a reader met it, and everything that was wrong with it."""
 
     name: str
+    fetched: set[str] = field(default_factory=set)
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     faults: dict = field(default_factory=dict)
     axe: list[dict] = field(default_factory=list)
+
+    @property
+    def page(self) -> str:
+        return self.name.split()[0]
 
 
 @pytest.fixture(scope="session")
@@ -120,6 +126,7 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=mode)
     page = context.new_page()
     page.on("request", lambda r: None if _own(r.url, base) else seen.foreign.append(r.url))
+    page.on("request", lambda r: seen.fetched.add(urlsplit(r.url).path))
     page.on("response", lambda r: seen.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
     # A request that the browser gave up because the page moved on, as the start page does, is no failure.
     page.on("requestfailed", lambda r: None if "ABORTED" in r.failure else seen.errors.append(f"{r.failure} {r.url}"))

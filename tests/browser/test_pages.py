@@ -1,5 +1,8 @@
 """Every page of the built book, as a reader meets it: self-contained, whole, legible and named."""
 
+import gzip
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -81,7 +84,7 @@ def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page,
             before.goto(f"{origin}/{page}")
             heights = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((f) => f.offsetHeight)"
             for drawn, reserved in zip(tall.evaluate(heights), before.evaluate(heights), strict=True):
-                assert abs(drawn - reserved) < 40, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
+                assert abs(drawn - reserved) < 2, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
 
 
 def test_a_chart_follows_the_width_of_its_place(origin, open_page, settle):
@@ -130,6 +133,23 @@ def test_the_libraries_come_only_with_the_pages_that_draw(html, pages):
     assert drawing, "no page has a figure"
     loading = {page for page in pages if "-bundle.js" in (html / page).read_text()}
     assert loading == drawing
+
+
+def test_a_page_is_light_on_a_first_visit_and_lighter_after_another(html, pages, visits):
+    def kilobytes(paths):
+        files = (html / path.lstrip("/") for path in paths)
+        return sum(_packed(file) for file in files if file.is_file()) / 1000
+
+    drawing = _with_figures(html, pages)
+    for before, visit in pairwise(visit for visit in visits if visit.page in drawing):
+        assert kilobytes(visit.fetched) < 1000, visit.name
+        own = {f"/{visit.page}"} | visit.fetched - before.fetched
+        assert kilobytes(own) < 150, f"{visit.name} after {before.name}"
+
+
+@cache
+def _packed(file: Path) -> int:
+    return len(gzip.compress(file.read_bytes(), 6))
 
 
 def _with_figures(html, pages) -> list[str]:
