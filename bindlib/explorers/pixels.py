@@ -122,8 +122,9 @@ def sliver(rows: Rows) -> Figure:
     ]  # fmt: skip
     top = 1.05 * max(max(row["sliver"], row["loss"]) for row in rows)
     scale = alt.Scale(type="sqrt", domain=[0, top])  # small rates matter, and zero is one of them
-    x = alt.X("sliver:Q", title="sliver π log(2) / 2 (square-root scale)", scale=scale)
-    y = alt.Y("loss:Q", title="loss at the end (square-root scale)", scale=scale)
+    axis = alt.Axis(values=[0, 0.01, 0.03, 0.1, 0.2, 0.3])
+    x = alt.X("sliver:Q", title="sliver π log(2) / 2 (square-root scale)", scale=scale, axis=axis)
+    y = alt.Y("loss:Q", title="loss at the end (square-root scale)", scale=scale, axis=axis)
     line = alt.Chart(data([{"sliver": 0.0, "loss": 0.0}, {"sliver": top, "loss": top}]))
     points = alt.Chart(data(marks)).mark_point(size=80, opacity=0.9)
     tooltip = ["rate:O", "batches:N", "seed:O"]

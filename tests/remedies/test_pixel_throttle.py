@@ -118,7 +118,7 @@ def test_steps_lower_the_loss_of_their_batch(trainer, monkeypatch):
     learner = pt.Trainer(pt.Setting(1.0, steps=60))
     losses = [learner.advance() for _ in range(8)]
     assert learner.step == 8 and losses[-1] < 0.7 * losses[0]
-    assert float(learner.model.logit_scale.exp()) <= pt.MAX_SCALE * 1.0001
+    assert learner.model.logit_scale.exp().item() <= pt.MAX_SCALE * 1.0001
 
 
 def test_gradients_are_clipped_and_the_scale_of_the_logits_is_bounded(monkeypatch):
@@ -131,7 +131,7 @@ def test_gradients_are_clipped_and_the_scale_of_the_logits_is_bounded(monkeypatc
     learner.advance()
     left = math.sqrt(sum(float((p.grad**2).sum()) for p in learner.model.parameters()))
     assert norms[0][0] > 1 and norms[0][1] == 1.0 and left == pytest.approx(1, abs=1e-3)
-    assert float(learner.model.logit_scale.exp()) == pytest.approx(100)
+    assert learner.model.logit_scale.exp().item() == pytest.approx(100)
 
 
 def test_matrices_decay_and_gains_and_biases_do_not(trainer):
