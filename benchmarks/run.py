@@ -1,4 +1,4 @@
-"""All benchmarks in one run, as one table: ours and the peer's median seconds and peak memory.
+"""All benchmarks in one run: ours and the peer's median seconds and peak memory, and what a page costs its reader.
 
 Run: ``make bench``.  Nothing here is a test: speed is shown, not asserted.
 """
@@ -8,21 +8,23 @@ import platform
 from contextlib import redirect_stdout
 from importlib import import_module
 
-BENCHMARKS = ("depth_law", "radon", "throttle")
+import pages
+from timing import print_table
+
+BENCHMARKS = ("depth_law", "radon", "throttle", "encoders")
 COLUMNS = ("benchmark", "ours_s", "peer_s", "ratio", "ours_MB", "peer_MB", "repeats")
 
 
 def main() -> None:
-    """Run each benchmark and print the table of all their rows."""
+    """Run each benchmark and print the tables."""
     rows = []
     for name in BENCHMARKS:
         with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
             rows += import_module(name).main()
-    cells = [[f"{row[c]:.3g}" if isinstance(row[c], float) else str(row[c]) for c in COLUMNS] for row in rows]
-    widths = [max(len(line[i]) for line in [list(COLUMNS), *cells]) for i in range(len(COLUMNS))]
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    for line in [list(COLUMNS), *cells]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+    print_table(rows, COLUMNS)
+    print()
+    print_table(pages.main(), pages.COLUMNS)
 
 
 if __name__ == "__main__":

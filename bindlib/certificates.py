@@ -1,7 +1,7 @@
-"""Certificates: what a theorem's executable check tried, and how closely the theorem held."""
+"""Certificates: what a theorem's check tried and how closely it held; and what breaks it without a hypothesis."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from math import inf, isfinite
 from typing import Any
 
@@ -92,3 +92,92 @@ class Claim:
     theorem: Theorem
     certify: Check
     mutate: Check
+
+
+RELATIONS = {"=": "exactly", "≤": "at most", "≥": "at least", ">": "more than"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One instance of a theorem: what was promised of it and what was found, both computed from its ``arrays``.
+
+    ``pictures`` are what its images show, each a tuple of things such as ``"red car"``; ``absent`` the things that a
+    single picture lacks, and ``places`` where its present and absent things lie, when that says something.
+    ``captions`` are those in play and ``size`` says how small the instance is.  ``quantity`` names the number, with its
+    unit, and ``relation``, a key of ``RELATIONS``, how ``found`` must stand to ``promised``.  ``tried`` counts the
+    instances that a search drew, this one included.
+    """
+
+    pictures: tuple[tuple[str, ...], ...]
+    captions: tuple[str, ...]
+    size: str
+    quantity: str
+    relation: str
+    promised: float
+    found: float
+    arrays: Mapping[str, Any]
+    note: str = ""
+    absent: tuple[str, ...] = ()
+    places: tuple[tuple[float, float], ...] = ()
+    tried: int = 0
+
+    @property
+    def slack(self) -> float:
+        """By how much the promise is missed, in the units of the quantity."""
+        over = self.found - self.promised
+        return {"=": abs(over), "≤": over, "≥": -over, ">": -over}[self.relation]
+
+    def missed(self, by: float) -> bool:
+        """Whether the promise is missed by more than ``by``; a strict one by equality already, up to rounding."""
+        return self.slack > (-1e-12 if self.relation == ">" else by)
+
+
+Search = Callable[[np.random.Generator], Outcome]
+
+
+def smallest(
+    sizes: Iterable[Any],
+    draw: Callable[[Any, np.random.Generator], Mapping[str, Any]],
+    measure: Callable[..., Outcome],
+    rng: np.random.Generator,
+    tries: int = 400,
+    clear: float = 0.05,
+) -> Outcome:
+    """The first instance that misses its promise by more than ``clear``, over growing sizes, ``tries`` draws of each.
+
+    ``draw(size, rng)`` returns the arrays of an instance and ``measure(**arrays)`` its outcome, from them alone.
+    Raises ``LookupError`` when no draw of any size breaks the theorem.
+    """
+    tried = 0
+    for size in sizes:
+        for _ in range(tries):
+            tried += 1
+            outcome = measure(**draw(size, rng))
+            if outcome.missed(clear):
+                return replace(outcome, tried=tried)
+    raise LookupError(f"none of {tried} instances breaks the theorem by more than {clear}")
+
+
+@dataclass(frozen=True)
+class Convenient:
+    """A hypothesis that only eases the wording: the ``reason``, and an instance without it, where the theorem holds."""
+
+    reason: str
+    example: Search
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What each hypothesis of a theorem is there for.
+
+    ``example(rng)`` is an instance under all hypotheses.  ``without`` maps every hypothesis to a search for an instance
+    that keeps the others and breaks the theorem, or to ``Convenient``.  Raises ``ValueError`` when one is left out.
+    """
+
+    theorem: Theorem
+    example: Search
+    without: Mapping[str, Search | Convenient]
+
+    def __post_init__(self):
+        if tuple(self.without) != self.theorem.hypotheses:
+            raise ValueError(f"{self.theorem.label} has the hypotheses {self.theorem.hypotheses}, not all are dropped")

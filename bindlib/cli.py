@@ -3,20 +3,17 @@
 What a command needs is imported inside it, so that ``bindlib --help`` answers at once.
 """
 
-import logging
-import signal
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from bindlib import __version__
-from bindlib.errors import BindlibError, CheckFailed, Interrupted, printable, system_fault
-from bindlib.terminal import output, replace_closed_streams, say, show
+from bindlib.errors import BindlibError, CheckFailed, interruptible, system_fault
+from bindlib.terminal import log_to_stderr, output, replace_closed_streams, say, show
 
 app = typer.Typer(
     help="The Limits of Binding: build the book, check its claims, measure encoders.",
@@ -29,7 +26,12 @@ DEBUG = "--debug"
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON list on standard output, and nothing else there.")]
 Device = Annotated[Literal["auto", "cpu", "cuda"], typer.Option(help="auto: cuda where torch can use it.")]
 Profile = Annotated[Literal["ci", "full"], typer.Option(help="ci: minutes on two cores; full: every size.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every random draw.")]
+Data = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME|FILE", help="quartets (default), drawn, sugarcrepe, a file; may be repeated."),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep embeddings.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random draw.")]
 
 
 def main() -> None:
@@ -37,8 +39,7 @@ def main() -> None:
     debug = DEBUG in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
     replace_closed_streams()
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="bindlib: %(message)s")
-    logging.getLogger().handlers[0].addFilter(_make_printable)
+    log_to_stderr(debug)
     try:
         app(arguments)
     except BindlibError as error:
@@ -60,11 +61,6 @@ def _print_version(wanted: bool) -> None:
         with output():
             print(__version__)
         raise typer.Exit
-
-
-def _make_printable(record: logging.LogRecord) -> bool:
-    record.msg, record.args = printable(record.getMessage()), ()
-    return True
 
 
 @app.callback()
@@ -99,7 +95,7 @@ def book(
     from bindlib.book.layout import Book
     from bindlib.book.progress import Terminal
 
-    with _interruptible(), Terminal() as terminal:
+    with interruptible("stopped; the pages in _build/html are as they were"), Terminal() as terminal:
         found = Book.find()
         pages = found.select([*(only or ()), *(more or ())])
         parameters = Parameters(profile, _resolved(device), seed)
@@ -181,38 +177,100 @@ def verify(
 
 
 @app.command()
-def encoders(as_json: Json = False) -> None:
-    """List the encoders, and whether each can be loaded now."""
+def encoders(
+    as_json: Json = False,
+    clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove the kept embeddings instead.")] = False,
+) -> None:
+    """List the encoders, and whether each can be loaded now; with --json also their sources and hashes."""
+    if clear_cache:
+        from bindlib.encoders import cache
+
+        say(f"removed {cache.clear() / 1e6:.1f} MB of embeddings from {cache.folder()}")
+        return
     from bindlib.encoders.zoo import listing
 
     with redirect_stdout(sys.stderr):
         rows = listing()
     show(rows, as_json, ("name", "loadable", "licence", "description"))
+    for row in rows:
+        if row["why_not"]:
+            say(f"{row['name']} cannot be loaded: {row['why_not']}")
 
 
 @app.command()
 def measure(
     encoder: Annotated[list[str], typer.Argument(metavar="ENCODER...", help="Names from `bindlib encoders`.")],
-    data: Annotated[str, typer.Option(metavar="quartets|FILE.json", help="Built-in quartets, or a file.")] = "quartets",
+    data: Data = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help=".parquet, .csv or .jsonl; reruns go on.")] = None,
     as_json: Json = False,
+    device: Device = "auto",
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes that measure at a time (default 1).")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="dask://HOST:PORT", help="Measure on this Dask cluster instead.")
+    ] = None,
+    no_cache: NoCache = False,
+    seed: Seed = 0,
+) -> None:
+    """Measure how far encoders tell a caption from its swap, and how much of the cap they use.
+
+    A file is .csv or .jsonl of pairs (caption, negative), of triplets (query,
+    positive, swapped), both with an optional subset, or of quartets (caption,
+    swap, caption_reordered, swap_reordered, anchor).
+    """
+    if cluster and jobs:
+        raise BindlibError("--jobs is for this machine and --cluster for another: give one of the two")
+    from bindlib.measurements.sweep import Settings, sweep
+    from bindlib.measurements.tables import tables
+
+    settings = Settings(device if cluster else _resolved(device), seed, not no_cache)
+    stopped = "stopped; the same command goes on from here" if out else "stopped"
+    with redirect_stdout(sys.stderr), interruptible(stopped):
+        found = sweep(encoder, data or ["quartets"], settings, jobs=jobs or 1, out=out, cluster=cluster, tell=say)
+    for rows, columns in [(found.rows, ())] if as_json else tables(found.rows):
+        show(rows, as_json, columns)
+    if found.failures:
+        raise CheckFailed("\n".join(["not everything could be measured:", *found.failures]))
+
+
+@app.command()
+def report(
+    encoder: Annotated[str, typer.Argument(help="A name from `bindlib encoders`.")],
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="The card: one page, with all that it needs inside.")],
+    data: Data = None,
+    device: Device = "auto",
+    no_cache: NoCache = False,
+    seed: Seed = 0,
+) -> None:
+    """Write a report card of one encoder: where it stands, what it binds worst, what the numbers cannot say."""
+    from bindlib.measurements import report as cards
+    from bindlib.measurements.sweep import Settings
+
+    with redirect_stdout(sys.stderr), interruptible("stopped; no card was written"):
+        text = cards.report(encoder, data or ["quartets"], Settings(_resolved(device), seed, not no_cache), out)
+    with output():
+        print(text)
+    say(f"the card is in {out}")
+
+
+@app.command()
+def train(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where checkpoint and log go; a stopped run resumes.")],
+    swap_rate: Annotated[float, typer.Option(min=0, max=1, help="Share π of captions given their own swap.")] = 0.0,
+    batches: Annotated[
+        Literal["disjoint", "ordinary"], typer.Option(help="disjoint: groups of scenes that share no word.")
+    ] = "disjoint",
+    steps: Annotated[int, typer.Option(min=1, help="Training steps.")] = 1000,
     device: Device = "auto",
     seed: Seed = 0,
 ) -> None:
-    """Measure how far encoders tell a caption from its swap, and how much of the cap they use."""
-    from bindlib.measurements import diagnostic
+    """Train a small dual encoder on drawn scenes, with a share of swaps among its negatives."""
+    from bindlib.remedies.pixel_runs import train
+    from bindlib.remedies.pixel_throttle import Setting
 
-    with redirect_stdout(sys.stderr):
-        rows = diagnostic.measure(list(encoder), data, _resolved(device), seed, say)
-    columns = ("encoder", "n", "ceiling", "cap", "usage", "usage_interval", "binding_to_order", "ratio_interval")
-    shown = rows if as_json else [row | _intervals(row) for row in rows]
-    show(shown, as_json, columns + (("truncated",) if any(row.get("truncated") for row in rows) else ()))
-
-
-def _intervals(row: Mapping[str, Any]) -> dict[str, str]:
-    """The two intervals that a terminal has room for, as text."""
-    bounds = row.get("intervals", {})
-    names = {"usage_interval": "usage", "ratio_interval": "binding_to_order"}
-    return {k: "{:.3f}..{:.3f}".format(*bounds[v]) if bounds.get(v) else "" for k, v in names.items()}
+    setting = Setting(swap_rate, batches, seed, steps)
+    with interruptible(f"stopped; the same command goes on from the last state in {out}"):
+        checkpoint = train(setting, out, _resolved(device))
+    say(f"trained; the log lies beside the checkpoint, which loads as shipped:{checkpoint}")
 
 
 def _resolved(asked: str) -> str:
@@ -222,23 +280,6 @@ def _resolved(asked: str) -> str:
     if asked == "cuda" and device == "cpu":
         say("--device cuda: torch finds no CUDA device here, so the CPU is used")
     return device
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let every polite way of ending a command unwind it, so that it ends what it started."""
-
-    def stop(signum, frame):
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    except KeyboardInterrupt as error:
-        raise Interrupted("stopped; the pages in _build/html are as they were") from error
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""The exceptions that users are meant to see, and text that is safe to show them."""
+"""The exceptions that users are meant to see, how a command is stopped, and text that is safe to show."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class BindlibError(Exception):
@@ -26,9 +30,26 @@ class Interrupted(BindlibError):
     exit_code = 130
 
 
+@contextmanager
+def interruptible(told: str) -> Iterator[None]:
+    """Let every polite way of ending a command unwind it, so that it ends what it started and says ``told``."""
+
+    def stop(signum, frame):
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted(told) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def printable(text: str) -> str:
     """``text`` with what could steer a terminal or a page (control and bidirectional characters) spelled out."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t\u00a0" else c.encode("unicode_escape").decode() for c in text)
 
 
 def system_fault(error: OSError) -> str:

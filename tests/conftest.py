@@ -1,4 +1,6 @@
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,15 @@ settings.register_profile("book", deadline=None)
 settings.load_profile("book")
 
 DATA = Path(__file__).parent / "data"
+
+# A run in the background of a shell ignores Ctrl-C, and so would the commands that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory) -> None:
+    """No test reads or writes the user's cache of embeddings."""
+    os.environ["BINDLIB_CACHE"] = str(tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture(scope="session")

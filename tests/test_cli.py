@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import os
 import shlex
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from bindlib import __version__, cli, device
+from bindlib import __version__, cli, device, terminal
 from bindlib.book.claims import sound
 from bindlib.errors import BindlibError
+from bindlib.measurements.sweep import Settings, Sweep
 
 CLAIM = {
     "label": "thm-x",
@@ -27,7 +29,11 @@ CLAIM = {
     "holds": True,
     "mutant": {"holds": False, "fails": True},
 }
-ROW = {"encoder": "a [red]car[/red]\x1b[31m\u202e", "n": 2, "ceiling": float("nan"), "intervals": {"delta": [0.0, 0.5]}}
+ROW = {
+    "encoder": "a [red]car[/red]\x1b[31m\u202e", "data": "d", "subset": "all", "n": 2, "truncated": 0,
+    "ceiling": float("nan"), "cap": 1.0, "usage": 0.5, "binding_to_order": None,
+    "intervals": {"usage": [0.25, 0.75], "binding_to_order": None},
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -104,19 +110,73 @@ def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds(command, monkeypatc
     assert ("thm-x" in err) == bool(expected)
 
 
-def test_json_is_all_that_standard_output_gets(command, monkeypatch):
-    def measure(encoders, data, device, seed, tell):
-        print("loading", encoders, data, device, seed)
-        return [ROW]
+def measuring(monkeypatch, rows, failures=()) -> list:
+    """Let ``measure`` find these; what it asked for is put into the list."""
+    asked = []
 
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=measure)
-    code, out, err = command("measure", "a", "b", "--json", "--device", "cpu", "--seed", "4")
-    assert code == 0 and err == "loading ['a', 'b'] quartets cpu 4\n"
+    def sweep(encoders, data, settings, **how):
+        print("loading", *encoders)
+        asked.append((encoders, data, settings, how))
+        return Sweep(rows, list(failures), len(rows))
+
+    provide(monkeypatch, "bindlib.measurements.sweep", sweep=sweep, Settings=Settings)
+    return asked
+
+
+def test_json_is_all_that_standard_output_gets(command, monkeypatch):
+    asked = measuring(monkeypatch, [ROW])
+    code, out, err = command("measure", "a", "b", "--json", "--device", "cpu", "--seed", "4", "--no-cache")
+    assert code == 0 and err == "loading a b\n"
     assert json.loads(out) == [ROW | {"ceiling": None}]
+    how = {"jobs": 1, "out": None, "cluster": None, "tell": terminal.say}
+    assert asked == [(["a", "b"], ["quartets"], Settings("cpu", 4, cache=False), how)]
+
+
+def test_a_sweep_is_asked_for_as_it_was_given(command, monkeypatch):
+    asked = measuring(monkeypatch, [])
+    command(
+        "measure", "a", "--data", "x.csv", "--data", "sugarcrepe", "--out", "rows.csv", "--jobs", "3", "--device", "cpu"
+    )
+    command("measure", "a", "--cluster", "dask://h:1", "--json")
+    (_, data, settings, how), (_, _, there, elsewhere) = asked
+    assert (data, settings.cache, how["out"], how["jobs"]) == (["x.csv", "sugarcrepe"], True, Path("rows.csv"), 3)
+    assert elsewhere["cluster"] == "dask://h:1" and there.device == "auto", "the device is the workers' to find"
+    code, _, err = command("measure", "a", "--cluster", "dask://h:1", "--jobs", "2")
+    assert code == 2 and "one of the two" in err and len(asked) == 2
+
+
+def test_what_failed_is_said_after_what_was_measured(command, monkeypatch):
+    measuring(monkeypatch, [ROW], ["b: out of luck", "c: weights are missing"])
+    code, out, err = command("measure", "a", "b", "c", "--device", "cpu", "--json")
+    assert code == 1 and len(json.loads(out)) == 1
+    assert err.endswith("bindlib: not everything could be measured:\nb: out of luck\nc: weights are missing\n")
+
+
+def test_a_table_for_each_kind_of_data(command, monkeypatch):
+    pair = ROW | {"encoder": "b", "data": "p", "ceiling": 0.25, "zero_share": 0.5, "permutations": 1, "truncated": 7,
+                  "permutation_ceiling": None, "intervals": {"ceiling": [0.125, 0.5]}}  # fmt: skip
+    del pair["usage"]
+    measuring(monkeypatch, [ROW, pair])
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = command("measure", "a", "--device", "cpu")
+    assert "0.250..0.750" in out and "0.125..0.500" in out
+    assert out.count("data") == 2, "they differ in their data"
+    assert out.count("truncated") == 1 and "subset" not in out
+
+
+def test_a_report_goes_to_the_file_and_its_text_to_standard_output(command, monkeypatch):
+    def report(*asked):
+        print("loading")
+        return " ".join(map(str, asked))
+
+    provide(monkeypatch, "bindlib.measurements.report", report=report)
+    code, out, err = command("report", "glove", "--out", "c.html", "--data", "x.csv", "--device", "cpu", "--seed", "2")
+    settings = "Settings(device='cpu', seed=2, cache=True)"
+    assert (code, out, err) == (0, f"glove ['x.csv'] {settings} c.html\n", "loading\nthe card is in c.html\n")
 
 
 def test_a_table_shows_names_as_text_whatever_they_hold(command, monkeypatch):
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda *_: [ROW])
+    measuring(monkeypatch, [ROW])
     monkeypatch.setenv("COLUMNS", "200")
     _, out, _ = command("measure", "a", "--device", "cpu")
     assert r"a [red]car[/red]\x1b[31m\u202e" in out and "\x1b" not in out
@@ -133,11 +193,11 @@ def test_an_error_cannot_steer_the_terminal(command, monkeypatch):
 
 def test_cuda_that_is_missing_is_said_and_the_cpu_used(command, monkeypatch):
     monkeypatch.setattr(device, "_cuda_works", lambda: False)
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda e, d, device, *_: [{"encoder": device}])
-    code, out, err = command("measure", "a", "--device", "cuda", "--json")
-    assert code == 0 and json.loads(out) == [{"encoder": "cpu"}]
-    assert err == "--device cuda: torch finds no CUDA device here, so the CPU is used\n"
-    assert command("measure", "a", "--device", "auto", "--json")[2] == ""
+    asked = measuring(monkeypatch, [])
+    code, _, err = command("measure", "a", "--device", "cuda", "--json")
+    assert code == 0 and asked[0][2].device == "cpu"
+    assert err == "--device cuda: torch finds no CUDA device here, so the CPU is used\nloading a\n"
+    assert command("measure", "a", "--device", "auto", "--json")[2] == "loading a\n"
 
 
 def test_the_device_is_cuda_only_where_it_works(monkeypatch):
@@ -183,13 +243,42 @@ def test_with_standard_error_closed_nothing_of_it_goes_to_standard_output():
 
 
 def test_a_table_is_never_narrower_than_can_be_read(command, monkeypatch):
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda *_: [{"encoder": "x" * 40}])
+    measuring(monkeypatch, [ROW | {"encoder": "x" * 40}])
     monkeypatch.setenv("COLUMNS", "20")
     _, out, _ = command("measure", "a", "--device", "cpu")
     assert "x" * 40 in out
 
 
+def test_names_stand_whole_in_a_narrow_table_and_what_is_missing_is_told(command, monkeypatch):
+    rows = [{"name": "open_clip:ARCH/PRETRAINED", "loadable": False, "licence": "that of the weights", "why_not":
+             "no torch: install it", "description": "a dual encoder with the tag or checkpoint " * 3}]  # fmt: skip
+    provide(monkeypatch, "bindlib.encoders.zoo", listing=lambda: rows)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = command("encoders")
+    assert "open_clip:ARCH/PRETRAINED" in out and max(map(len, out.splitlines())) <= 80 + len("  ") * 2
+    assert err == "open_clip:ARCH/PRETRAINED cannot be loaded: no torch: install it\n"
+
+
+def test_a_warning_is_told_once(command, monkeypatch):
+    def report(*_):
+        for word in ("one", "one", "two", "one"):
+            logging.getLogger("bindlib.x").warning("a word: %s", word)
+        return ""
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    provide(monkeypatch, "bindlib.measurements.report", report=report)
+    _, _, err = command("report", "glove", "--out", "c.html", "--device", "cpu")
+    assert err == "bindlib: a word: one\nbindlib: a word: two\nthe card is in c.html\n"
+
+
+@pytest.mark.parametrize("arguments", ["measure a", "report a --out c.html", "train --out x", "claims"])
+def test_a_seed_that_a_file_or_torch_cannot_hold_is_refused(command, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = command(*arguments.split(), "--seed", str(2**32))
+    assert code == 2 and "--seed" in err and "4294967295" in err
+
+
 def test_half_a_character_in_a_row_is_spelled_out(command, monkeypatch):
-    provide(monkeypatch, "bindlib.measurements.diagnostic", measure=lambda *_: [{"data": "a\udcff"}])
+    measuring(monkeypatch, [{"data": "a\udcff"}])
     _, out, _ = command("measure", "a", "--device", "cpu", "--json")
     assert json.loads(out) == [{"data": r"a\udcff"}]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from bindlib.certificates import Certificate, Claim
+import numpy as np
+
+from bindlib.certificates import Ablation, Certificate, Claim, Convenient, Outcome
 from bindlib.errors import BindlibError
 from bindlib.theory import (
     axioms_claims,
@@ -20,6 +22,7 @@ from bindlib.theory import (
     radon_claims,
     throttle_claims,
 )
+from bindlib.theory.counterexamples import ABLATIONS
 
 # Each module lists the claims of one chapter.
 CHAPTERS = {
@@ -42,6 +45,32 @@ def find(label: str) -> tuple[str, Claim]:
     if label not in CLAIMS:
         raise BindlibError(f"no claim is labelled {label!r}; the labels are {', '.join(CLAIMS)}")
     return CLAIMS[label]
+
+
+def ablation(label: str) -> Ablation:
+    """What each hypothesis of a theorem is there for; ``BindlibError`` when no search is written for it."""
+    if label not in ABLATIONS:
+        raise BindlibError(f"no counterexamples are searched for {label!r}, but for {', '.join(ABLATIONS)}")
+    return ABLATIONS[label]
+
+
+def search(label: str, dropped: str | None, rng: np.random.Generator) -> Outcome:
+    """The smallest instance found that breaks the theorem without the hypothesis ``dropped`` and keeps the others.
+
+    With nothing dropped, or a hypothesis that is only convenient, an instance of which the theorem holds.  Raises
+    ``BindlibError`` for an unknown label or hypothesis, or when the instance does not do what it is there to show,
+    which stops the build; and ``LookupError`` when the search finds none.
+    """
+    found = ablation(label)
+    if dropped is not None and dropped not in found.without:
+        raise BindlibError(f"{label} has no hypothesis {dropped!r}; it has {', '.join(found.without)}")
+    how = found.example if dropped is None else found.without[dropped]
+    breaks = dropped is not None and not isinstance(how, Convenient)
+    outcome = how.example(rng) if isinstance(how, Convenient) else how(rng)
+    if outcome.missed(1e-9) != breaks:
+        without = "" if dropped is None else f" without {dropped!r}"
+        raise BindlibError(f"{label}{without} should {'break' if breaks else 'hold'} of {outcome}: mend one of the two")
+    return outcome
 
 
 def _fields(certificate: Certificate) -> dict[str, Any]:

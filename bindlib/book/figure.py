@@ -4,12 +4,16 @@ import base64
 import json
 import struct
 import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from math import isfinite, isnan
+from typing import Any
 
 import altair as alt
 
 from bindlib.book import palette
+from bindlib.book.controls import Control, Value
 from bindlib.errors import BindlibError
 
 SPEC_MIME = "application/vnd.vegalite.v5+json"
@@ -42,7 +46,8 @@ class Figure:
     A single view or a layered chart takes the width of the page, whatever width it names, and redraws when
     that changes; a facet or a concatenation keeps its own width and scrolls in its own box on a narrow screen.
     ``answer`` stands folded below the prompt.  ``table`` holds the rows that stand behind the picture, for a reader who
-    cannot use it.
+    cannot use it.  ``computed`` maps values of the controls, by name, to the readouts by signal, as `bindlib` computes
+    them: the page's expressions are held against it, and the live figure shows it.
 
     Raises `BindlibError` when ``alt`` is empty, when a number is not JSON (NaN, or a NumPy scalar), or when a
     readout names a parameter the chart does not have.
@@ -54,6 +59,7 @@ class Figure:
     prompt: str | None = None
     answer: str | None = None
     table: tuple[dict, ...] = field(default=())
+    computed: Callable[..., Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not self.alt.strip():
@@ -75,6 +81,26 @@ class Figure:
         with alt.theme.enable(palette.THEME_NAME):
             return _wrap_titles(self.chart.to_dict())
 
+    @cached_property
+    def controls(self) -> tuple[Control, ...]:
+        """The bound parameters of the chart, in their order."""
+        return tuple(Control.of(param) for param in self._drawing.get("params", ()) if "bind" in param)
+
+    def settings(self) -> Iterator[dict[str, Value]]:
+        """Values of all controls: as at first, then each control at its ends and its middle, the others as at first."""
+        first = {control.name: control.value for control in self.controls}
+        yield first
+        for control in self.controls:
+            yield from (first | {control.name: value} for value in control.stops() if value != control.value)
+
+    def grid(self) -> list[dict[str, Any]]:
+        """The parity grid, plain JSON: ``set`` (control values) and ``shown`` (what ``computed`` makes of them)."""
+        if self.computed is None:
+            return []
+        names = [readout.signal for readout in self.readouts]
+        found = ((values, self.computed(**values)) for values in self.settings())
+        return [{"set": values, "shown": {name: _json(shown[name]) for name in names}} for values, shown in found]
+
     def spec(self) -> dict:
         """The Vega-Lite specification for a notebook, with what the page adds to it in ``usermeta["bindlib"]``.
 
@@ -84,14 +110,26 @@ class Figure:
         words = {"alt": self.alt, "prompt": self.prompt, "answer": self.answer}
         words["readouts"] = [asdict(r) for r in self.readouts]
         words["table"] = [dict(row) for row in self.table]
+        words["grid"] = self.grid()
         words["columns"] = list(self.table[0]) if self.table else []  # a notebook file sorts the keys of a row
         return self._picture() | {"description": self.alt, "usermeta": {"bindlib": words}}
 
-    def still(self) -> bytes:
-        """The picture with its controls at their first values, as PNG bytes: what remains without scripts."""
+    def still(self, **values: Value) -> bytes:
+        """The picture as PNG bytes, its controls at ``values`` or as at first: what remains without scripts."""
         import vl_convert
 
-        return vl_convert.vegalite_to_png(self._picture(), scale=_STILL_SCALE)
+        return vl_convert.vegalite_to_png(self._set(values), scale=_STILL_SCALE)
+
+    def svg(self, **values: Value) -> str:
+        """The picture as SVG, its controls at ``values`` or as at first."""
+        import vl_convert
+
+        return vl_convert.vegalite_to_svg(self._set(values))
+
+    def _set(self, values: Mapping[str, Value]) -> dict:
+        picture = self._picture()
+        params = [p | {"value": values[p["name"]]} if p["name"] in values else p for p in picture.get("params", ())]
+        return picture | ({"params": params} if params else {})
 
     def _picture(self) -> dict:
         picture = dict(self._drawing, background=palette.LIGHT_PAGE)
@@ -108,6 +146,14 @@ class Figure:
         # The page's renderer meets one type at a time, so the specification travels with its own still picture.
         metadata = {SPEC_MIME: {"still": png, "height": height}, "image/png": {"alt": self.alt, "width": width}}
         return data, metadata
+
+
+def _json(value: Any) -> Any:
+    """A readout as plain JSON: a NumPy scalar as its value, NaN and infinities as the words that scripts use."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
 
 
 def takes_page_width(spec: dict) -> bool:

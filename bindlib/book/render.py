@@ -8,10 +8,13 @@ beside the page. Without scripts the still picture is shown.
 import base64
 import hashlib
 import json
+import re
 from html import escape
+from typing import Any
 
 from docutils import nodes
 
+from bindlib.book.controls import Control
 from bindlib.book.figure import SPEC_MIME, takes_page_width
 from bindlib.book.table import Table
 from bindlib.book.vendor import VEGA_SCRIPT
@@ -50,8 +53,7 @@ def figure_html(spec: dict, height: int) -> tuple[str, str]:
     drawn = {key: value for key, value in spec.items() if key not in ("usermeta", "background")}
     if takes_page_width(spec):
         drawn["width"] = "container"
-    controls = [param["bind"] for param in spec.get("params", ()) if "bind" in param]
-    boxes = sum(bind["input"] == "checkbox" for bind in controls)
+    controls = [Control.of(param) for param in spec.get("params", ()) if "bind" in param]
     box = "bindlib-figure__chart" if takes_page_width(spec) else "bindlib-figure__chart bindlib-figure__chart--fixed"
     # The picture itself carries the alt text; the figure around it only says what kind of thing it is.
     kind = "Interactive figure" if controls else "Figure"
@@ -61,10 +63,10 @@ def figure_html(spec: dict, height: int) -> tuple[str, str]:
         # Vega gives every mark a role but no name: the label above stands for all of them.
         '<div aria-hidden="true"></div></div><noscript>'
     )
+    at_first = words["grid"][0]["shown"] if words["grid"] else {}
     after = (
-        f'</noscript><div class="bindlib-figure__controls"'
-        f' style="--sliders: {len(controls) - boxes}; --boxes: {boxes}"></div>'
-        f"{_readouts_html(words['readouts'])}{_table_html(words['table'], words['columns'])}"
+        f'</noscript><div class="bindlib-figure__controls">{"".join(map(_control_html, controls))}</div>'
+        f"{_readouts_html(words['readouts'], at_first)}{_table_html(words['table'], words['columns'])}"
         f'<script type="application/json" class="bindlib-figure__spec">{script_json(drawn)}</script></figure>'
     )
     return before, after
@@ -83,19 +85,39 @@ def _prompt_html(prompt: str | None, answer: str | None) -> str:
     return f'<div class="bindlib-figure__prompt"><strong>Predict first.</strong> {escape(prompt)}{folded}</div>'
 
 
-def _readouts_html(readouts: list[dict]) -> str:
+def _control_html(control: Control) -> str:
+    """What Vega will put in the place of this, so that nothing moves then; it can be used when Vega's is there."""
+    match control.kind:
+        case "range":
+            shown = f'<input type="range" disabled><span>{control.value}</span>'
+        case "select":
+            shown = f"<select disabled><option>{escape(max(control.labels, key=len))}</option></select>"
+        case "checkbox":
+            shown = '<input type="checkbox" disabled>'
+    name = f'<span class="vega-bind-name">{escape(control.label)}</span>'
+    return f'<div class="vega-bind"><label>{name}{shown}</label></div>'
+
+
+def _readouts_html(readouts: list[dict], at_first: dict[str, Any]) -> str:
     if not readouts:
         return ""
-    rows = "".join(
-        f'<div><dt>{escape(r["label"])}</dt><dd data-signal="{escape(r["signal"])}" data-value=""'
-        f' data-format="{escape(r["format"])}"></dd></div>'
-        for r in readouts
-    )
+    rows = "".join(_readout_html(r["signal"], r["label"], r["format"], at_first.get(r["signal"], "")) for r in readouts)
     # The list changes at every step of a drag, so only the second element, filled when the drag rests, is announced.
     # The class "simple" keeps the theme's margins for definition lists away.
     return (
         f'<dl class="bindlib-figure__readouts simple">{rows}</dl>'
         '<p class="bindlib-figure__spoken" role="status" aria-live="polite"></p>'
+    )
+
+
+def _readout_html(signal: str, label: str, form: str, value: Any) -> str:
+    """A readout as the page's script will write it; one in words is marked for the style sheet."""
+    number = form and isinstance(value, int | float) and not isinstance(value, bool)
+    text = format(value, form).replace("-", "−") if number else str(value)
+    words = "" if form and not re.search(r"\s", text) else " data-words"
+    return (
+        f'<div><dt>{escape(label)}</dt><dd data-signal="{escape(signal)}" data-value="" data-format="{escape(form)}"'
+        f"{words}>{escape(text)}</dd></div>"
     )
 
 

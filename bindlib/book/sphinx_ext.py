@@ -16,6 +16,7 @@ def setup(app) -> dict:
     # Before any page is written, so that Sphinx finds the files when it computes their checksums.
     app.connect("env-updated", _write_libraries)
     app.connect("html-collect-pages", _write_start_page)
+    app.connect("build-finished", _thin_icons)
     return {"version": __version__, "parallel_read_safe": True, "parallel_write_safe": True}
 
 
@@ -36,6 +37,14 @@ def _write_libraries(app, env) -> None:
     static = Path(app.outdir) / "_static"
     vendor.write_vega(static)
     vendor.copy_mathjax(static)
+
+
+def _thin_icons(app, fault) -> None:
+    html, script = Path(app.outdir), Path(app.outdir) / "_static" / "scripts" / "fontawesome.js"
+    if fault or app.builder.format != "html" or not script.is_file():
+        return
+    others = (path for kind in ("*.html", "*.js") for path in html.rglob(kind) if path != script)
+    vendor.thin_icons(script, vendor.icons_in(path.read_text(encoding="utf-8") for path in others))
 
 
 def _write_start_page(app) -> tuple:

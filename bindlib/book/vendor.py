@@ -1,10 +1,13 @@
 """The JavaScript libraries of the page, taken from pinned Python packages when the book is built.
 
 None of it is committed. Vega comes from ``vl-convert-python``, which also draws the still pictures, so both agree;
-MathJax comes from ``sphinx-mathjax-offline``, of whose 24 MB the pages load one script and its fonts.
+MathJax comes from ``sphinx-mathjax-offline``, of whose 24 MB the pages load one script and its fonts.  The theme brings
+every icon there is in one script, of which the pages get those that they show.
 """
 
+import re
 import shutil
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -18,6 +21,10 @@ MATHJAX_SCRIPT = "mathjax/tex-chtml.js"
 # The extensions are small, and MathJax fetches one only when a formula uses its macro.
 _MATHJAX_FOLDERS = ("output/chtml/fonts/woff-v2", "input/tex/extensions")
 _EXPORTS = "window.vegaEmbed = vegaEmbed;"
+# In Font Awesome's script: name: [width, height, [other names and code points], "code point", outline or outlines].
+_ICON = re.compile(
+    r"""(?P<name>"[\w-]+"|[\w$]+):\[\d+,\d+,\[(?P<others>[^\]]*)\],"[0-9a-f]+",(?:"[^"]*"|\["[^"]*"(?:,"[^"]*")*\])\],?"""
+)
 
 
 def write_vega(static: Path) -> Path:
@@ -40,3 +47,18 @@ def copy_mathjax(static: Path) -> Path:
         shutil.copytree(source / folder, target / folder, dirs_exist_ok=True)
     shutil.copy(source / "tex-chtml.js", target)
     return target
+
+
+def icons_in(texts: Iterable[str]) -> set[str]:
+    """The names of the icons that pages, styles and scripts speak of."""
+    return {name for text in texts for name in re.findall(r"\bfa-([a-z0-9-]+)", text)}
+
+
+def thin_icons(script: Path, names: set[str]) -> None:
+    """Leave in Font Awesome's ``script`` (1.5 MB) the outlines of the icons called ``names``."""
+
+    def kept(icon: re.Match) -> str:
+        own = {icon["name"].strip('"'), *re.findall(r'"([\w-]+)"', icon["others"])}
+        return icon[0] if own & names else ""
+
+    script.write_text(_ICON.sub(kept, script.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,12 +1,15 @@
 """What an encoder is: captions (and images) in, unit vectors out."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import groupby
+from multiprocessing import parent_process
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from bindlib.errors import BindlibError
+from bindlib.errors import BindlibError, printable
 
 
 @runtime_checkable
@@ -58,8 +61,29 @@ def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray
 
 
 BATCH = 64
+MANY_BATCHES = 30
 # Below this distance two unit vectors are one point to float32 rounding, and the order of two such distances is noise.
 SAME_POINT = 1e-6
+
+
+class Store(Protocol):
+    """Where the unit rows of captions are kept from one call to the next, if they are."""
+
+    def get(self, captions: list[str]) -> dict[str, np.ndarray]:
+        """The rows ``(dim,)`` float32 of those captions that are known."""
+
+    def put(self, rows: dict[str, np.ndarray]) -> None:
+        """Keep these rows."""
+
+
+class Nowhere:
+    """The store that keeps nothing."""
+
+    def get(self, captions: list[str]) -> dict[str, np.ndarray]:
+        return {}
+
+    def put(self, rows: dict[str, np.ndarray]) -> None:
+        pass
 
 
 @dataclass(frozen=True)
@@ -75,12 +99,29 @@ class TextTower:
     context_length: int | None
     vectors: Callable[[list[str]], np.ndarray]
     lengths: Callable[[list[str]], list[int]] | None = None
+    store: Store = field(default=Nowhere(), kw_only=True, repr=False, compare=False)
 
     def encode_text(self, captions: list[str]) -> np.ndarray:
         """Unit rows ``(n, dim)``, float32; equal captions share one row. Errors as in ``TextEncoder``."""
-        unique = list(dict.fromkeys(captions))
-        row = {caption: i for i, caption in enumerate(unique)}
-        return _encode(self.vectors, unique, self.name)[[row[caption] for caption in captions]]
+        rows = self.store.get(list(dict.fromkeys(captions)))
+        missing = [caption for caption in dict.fromkeys(captions) if caption not in rows]
+        for batch in _progress(self._batches(missing), f"{self.name}: encoding"):
+            fresh = dict(zip(batch, unit_rows(self.vectors(batch), self.name, batch), strict=True))
+            self.store.put(fresh)
+            rows |= fresh
+        return _stacked([rows[caption] for caption in captions], self.name)
+
+    def _batches(self, captions: list[str]) -> list[list[str]]:
+        """The longest captions first.  With tokens to count, a batch has captions of one length only.
+
+        Nothing is padded then, so a caption's row hardly depends on its batch.
+        """
+        if self.lengths is None:
+            return _chunks(sorted(captions, key=len, reverse=True))
+        counts = dict(zip(captions, self.lengths(captions), strict=True)) if captions else {}
+        read = {caption: min(n, self.context_length or n) for caption, n in counts.items()}
+        ordered = sorted(captions, key=read.get, reverse=True)
+        return [chunk for _, group in groupby(ordered, read.get) for chunk in _chunks(list(group))]
 
     def count_truncated(self, captions: list[str]) -> int:
         """How many captions have more tokens than ``context_length``."""
@@ -97,11 +138,29 @@ class DualTower(TextTower):
 
     def encode_image(self, images: list) -> np.ndarray:
         """Unit rows ``(n, dim)``, float32. Errors as in ``DualEncoder``."""
-        return _encode(self.image_vectors, list(images), self.name)
+        batches = _progress(_chunks(list(images)), f"{self.name}: encoding images")
+        rows = [unit_rows(self.image_vectors(batch), self.name, batch) for batch in batches]
+        return np.concatenate(rows) if rows else _stacked([], self.name)
 
 
-def _encode(vectors: Callable[[list], np.ndarray], items: list, encoder: str) -> np.ndarray:
-    if not items:
+def _chunks(items: list) -> list[list]:
+    return [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+
+
+def _stacked(rows: list[np.ndarray], encoder: str) -> np.ndarray:
+    if not rows:
         raise BindlibError(f"{encoder} was given nothing to encode: give it at least one item")
-    batches = [vectors(items[start : start + BATCH]) for start in range(0, len(items), BATCH)]
-    return unit_rows(np.concatenate(batches), encoder, items)
+    if len(sizes := {row.size for row in rows}) > 1:
+        raise BindlibError(f"{encoder} must give vectors of one length, got {sorted(sizes)}")
+    return np.stack(rows)
+
+
+def _progress(batches: list[list], what: str) -> Iterable[list]:
+    """The batches; with a bar on standard error if they are many and a person looks on."""
+    if len(batches) < MANY_BATCHES or not sys.stderr.isatty() or parent_process() is not None:
+        return batches
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.progress import track
+
+    return track(batches, escape(printable(what)), console=Console(stderr=True), transient=True)

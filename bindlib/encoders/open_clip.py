@@ -2,8 +2,7 @@
 
 import logging
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from pickle import UnpicklingError
@@ -13,6 +12,7 @@ import numpy as np
 
 from bindlib.encoders.base import DualTower, TextTower
 from bindlib.encoders.config_beside import brief, config_beside
+from bindlib.encoders.hub import no_retries_offline
 from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
 
@@ -41,19 +41,12 @@ def random_text_tower(name: str, seed: int, device: str) -> TextTower:
         torch.default_generator.manual_seed(seed)
         tower = TextTransformer(**config["text_cfg"], output_dim=config["embed_dim"])
     tower.to(device).eval()
-    tokenizer, causal = open_clip.get_tokenizer(RANDOM_ARCH), tower.attn_mask
-
-    def encode(tokens):
-        # A causal tower reads nothing after the end token (the largest id): the padding only costs time.
-        length = int(tokens.argmax(dim=-1).max()) + 1
-        tower.attn_mask = causal[:length, :length]
-        return tower(tokens[:, :length])
-
+    tokenizer = open_clip.get_tokenizer(RANDOM_ARCH)
     return TextTower(
         name,
         f"open_clip {open_clip.__version__}, seed {seed}",
         tokenizer.context_length,
-        _text_vectors(encode, tokenizer, device),
+        _text_vectors(_without_padding(tower), tokenizer, device),
         lambda captions: token_lengths(tokenizer, captions),
     )
 
@@ -67,7 +60,7 @@ def check(arch: str, source: str) -> None:
         _local_file(arch, source)
 
 
-def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
+def pretrained(name: str, arch: str, source: str, device: str, tokenizer=None) -> DualTower:
     """A dual encoder of the architecture ``arch`` with the weights ``source``: an open_clip tag or a local file.
 
     A local file is ``.safetensors``, or a torch file that holds tensors only; a file with pickled code is refused.
@@ -81,7 +74,7 @@ def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
     config = _config(arch)
     tag = open_clip.get_pretrained_cfg(arch, source)
     online = bool(tag) or bool(config["text_cfg"].get("hf_tokenizer_name"))
-    with _no_retries_offline(online):
+    with no_retries_offline() if online else nullcontext():
         path = _download(arch, source, tag) if tag else _local_file(arch, source)
         quick_gelu = _tag_activation(arch, source, tag) if tag else _file_activation(arch, path)
         try:
@@ -90,19 +83,21 @@ def pretrained(name: str, arch: str, source: str, device: str) -> DualTower:
                 pretrained=source if tag else str(path),
                 device=device,
                 force_quick_gelu=quick_gelu,
+                force_custom_text=True,  # the text tower as a module of its own; the same numbers
                 force_preprocess_cfg=None if tag else _preprocessing(arch, path),
             )
-            tokenizer = open_clip.get_tokenizer(arch)
+            tokenizer = tokenizer or open_clip.get_tokenizer(arch)
         except Exception as error:
             raise BindlibError(_load_failure(error, arch, path)) from error
     if not tag:
         _check_positions(model, arch, path)
     model.eval()
+    encode = _without_padding(model.text) if _skips_padding(model) else model.encode_text
     return DualTower(
         name,
         f"{revision(path)}, {'QuickGELU' if quick_gelu else 'GELU'}",
         tokenizer.context_length,
-        _text_vectors(model.encode_text, tokenizer, device),
+        _text_vectors(encode, tokenizer, device),
         lambda captions: token_lengths(tokenizer, captions),
         image_vectors=_image_vectors(model, device),
     )
@@ -116,6 +111,32 @@ def token_lengths(tokenizer, captions: list[str]) -> list[int]:
     special = 3 if getattr(tokenizer, "tokenizer_mode", "") == "clips" else 0  # start, end and class, added by hand
     tokens = tokenizer.tokenizer([clean(caption) for caption in captions], add_special_tokens=not special)
     return [len(ids) + special for ids in tokens["input_ids"]]
+
+
+def _skips_padding(model) -> bool:
+    """Whether the text tower of ``model`` looks back only and is read at its end token."""
+    from open_clip import CustomTextCLIP
+    from open_clip.transformer import TextTransformer
+
+    text = getattr(model, "text", None)
+    if not (isinstance(model, CustomTextCLIP) and isinstance(text, TextTransformer)):
+        return False
+    return text.attn_mask is not None and text.cls_emb is None and text.pool_type == "argmax" and not text.output_tokens
+
+
+def _without_padding(tower):
+    """``tower`` on tokens cut after the last end token (the largest id): a causal tower reads nothing behind it."""
+    from bindlib.encoders.onednn import use_onednn
+
+    use_onednn(tower)
+    causal = tower.attn_mask
+
+    def encode(tokens):
+        length = int(tokens.argmax(dim=-1).max()) + 1
+        tower.attn_mask = causal[:length, :length]
+        return tower(tokens[:, :length])
+
+    return encode
 
 
 def _text_vectors(encode, tokenizer, device: str):
@@ -184,26 +205,6 @@ def _download(arch: str, source: str, tag: dict) -> Path:
         ) from error
 
 
-@contextmanager
-def _no_retries_offline(online: bool) -> Iterator[None]:
-    """Let the hub client answer from its cache at once when the hub is out of reach; alone it retries for a minute."""
-    if not online:
-        yield
-        return
-    from huggingface_hub import constants
-    from huggingface_hub.utils import get_session
-
-    before = constants.HF_HUB_OFFLINE
-    try:
-        get_session().head(constants.ENDPOINT, timeout=5)
-    except Exception:
-        constants.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = before
-
-
 def _tag_activation(arch: str, source: str, tag: dict) -> bool:
     quick_gelu, ours = bool(tag.get("quick_gelu")), _has_quick_gelu(arch)
     if quick_gelu and not ours:
@@ -257,10 +258,11 @@ def _preprocessing(arch: str, path: Path) -> dict:
 def _check_positions(model, arch: str, path: Path) -> None:
     """Refuse a file made for another context length or image size: open_clip would stretch its positions silently."""
     from open_clip.factory import load_state_dict
+    from open_clip.model import convert_to_custom_text_state_dict
 
     if path.suffix in {".npz", ".npy"}:  # not a state dict
         return
-    theirs = load_state_dict(str(path))
+    theirs = convert_to_custom_text_state_dict(load_state_dict(str(path)))
     for key, ours in model.state_dict().items():
         if key.endswith("positional_embedding") and key in theirs and theirs[key].shape != ours.shape:
             raise BindlibError(_misfit(arch, path, f"{key} is {tuple(theirs[key].shape)}, not {tuple(ours.shape)}"))

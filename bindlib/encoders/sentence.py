@@ -1,9 +1,9 @@
 """Sentence encoders that ship inside Python packages: they load from local files and never ask the network."""
 
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
+from bindlib.encoders import onnx, sentence_transformer
 from bindlib.encoders.base import TextTower
 from bindlib.encoders.weights import revision
 
@@ -16,25 +16,12 @@ def minilm(name: str, weights: Path, device: str, positions: bool = True) -> Tex
 
     Source: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019; Wang et al., "MiniLM", NeurIPS 2020.
     """
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    model = SentenceTransformer(str(weights.parent), device=device, local_files_only=True).eval()
-    if not positions:
-        model.double()
-        with torch.no_grad():
-            model[0].auto_model.embeddings.position_embeddings.weight.zero_()
-
-    def vectors(captions: list[str]) -> np.ndarray:
-        return model.encode(captions, batch_size=len(captions), show_progress_bar=False)
-
-    def lengths(captions: list[str]) -> list[int]:
-        return [len(tokens) for tokens in model.tokenizer(captions, verbose=False)["input_ids"]]
-
-    version = revision(weights) if positions else f"{revision(weights)}, positions zeroed"
-    return TextTower(name, version, model.max_seq_length, vectors, lengths)
+    model = sentence_transformer.load(weights.parent, device)
+    if positions:
+        return sentence_transformer.tower(name, model, revision(weights))
+    model.double()
+    model[0].auto_model.embeddings.position_embeddings.weight.data.zero_()
+    return sentence_transformer.tower(name, model, f"{revision(weights)}, positions zeroed")
 
 
 # The published setting of paraphrase-MiniLM-L3-v2; its ONNX file does not record it.
@@ -48,27 +35,8 @@ def paraphrase(name: str, weights: Path, tokenizer: Path) -> TextTower:
 
     Source: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019.
     """
-    from onnxruntime import InferenceSession, SessionOptions
-    from tokenizers import Tokenizer
-
-    options = SessionOptions()
-    options.log_severity_level = 3  # errors only
-    session = InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
-    whole, cut = Tokenizer.from_file(str(tokenizer)), Tokenizer.from_file(str(tokenizer))
-    whole.no_padding()
-    whole.no_truncation()
-    cut.enable_padding()
-    cut.enable_truncation(PARAPHRASE_CONTEXT)
-
-    def vectors(captions: list[str]) -> np.ndarray:
-        tokens = cut.encode_batch(captions)
-        feed = {"input_ids": [t.ids for t in tokens], "attention_mask": [t.attention_mask for t in tokens]}
-        return session.run(None, {key: np.array(rows, dtype=np.int64) for key, rows in feed.items()})[-1]  # pooled
-
-    def lengths(captions: list[str]) -> list[int]:
-        return [len(tokens.ids) for tokens in whole.encode_batch(captions)]
-
-    return TextTower(name, revision(weights), PARAPHRASE_CONTEXT, vectors, lengths)
+    tower = onnx.tower(name, weights, tokenizer, PARAPHRASE_CONTEXT, "")
+    return replace(tower, revision=revision(weights))
 
 
 def universal(name: str, weights: Path, tokenizer: Path) -> TextTower:

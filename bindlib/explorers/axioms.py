@@ -1,6 +1,6 @@
 """Axioms against hypotheses: tick what to ask and what to suppose, and read whether an encoder can do it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import inf
 from typing import Any
@@ -9,22 +9,24 @@ import altair as alt
 import numpy as np
 
 from bindlib.book import claims
+from bindlib.book.controls import box, choice, slider
 from bindlib.book.figure import Figure, Readout
-from bindlib.book.palette import BLUE, GREY, INK, VERMILION
-from bindlib.explorers.drawing import data, slider
+from bindlib.book.palette import INK
+from bindlib.explorers.axioms_live import COLOURS, THEOREMS, any_world, because, in_words, margins_of
+from bindlib.explorers.drawing import data
+from bindlib.explorers.fresh import Fresh
 from bindlib.scenes import World
 from bindlib.theory.axioms import AXIOMS, FiniteWorld
 from bindlib.theory.frontier import sharp_cap
 from bindlib.theory.hypotheses import Hypotheses
-from bindlib.theory.obstructions import EXCESS
-from bindlib.theory.satisfy import POSITIVE, SAT, UNKNOWN, UNSAT, margin_bracket, satisfy
+from bindlib.theory.obstructions import EXCESS, Obstruction
+from bindlib.theory.satisfy import POSITIVE, SAT, UNKNOWN, UNSAT, Bracket, margin_bracket, satisfy
 
 FIVE_OBJECTS = FiniteWorld.of(World(("car", "cat", "cup", "dog", "hat"), ("blue", "red")))
 ASKED = ("content", "binding", "relation", "negation")
 DIMENSIONS = (3, 4, None)  # 2k - 1, 2k and free, for scenes of k = 2
 SUPPOSED = ("blind", "smooth", "pooled")
 DELTA = 0.125
-_COLOURS = {SAT: BLUE, UNSAT: VERMILION, UNKNOWN: GREY}
 _MARKS = {SAT: "✓", UNSAT: "✗", UNKNOWN: "?"}
 
 
@@ -39,9 +41,10 @@ def chosen(names: Sequence[str], flags: Sequence[bool]) -> tuple[str, ...]:
 
 
 def bracket_rows(world: FiniteWorld = FIVE_OBJECTS, seed: int = 0) -> list[dict[str, Any]]:
-    """Every combination put to the solver: rows ``axioms, dim, supposed, low, high, theorem``.
+    """Every combination put to the solver: rows ``axioms, dim, supposed, low, high, theorem, margins``.
 
-    Order variants share a vector in every one.  ``low`` is ``None`` without an encoder, and 2 when nothing is demanded.
+    Order variants share a vector in every one.  ``low`` is ``None`` without an encoder, and 2 when nothing is demanded;
+    ``margins`` are those of the encoder, the worst of each axiom.
     """
     rows = []
     for asked, dim, supposed in combinations():
@@ -53,11 +56,12 @@ def bracket_rows(world: FiniteWorld = FIVE_OBJECTS, seed: int = 0) -> list[dict[
         rows.append(
             {
                 "axioms": " ".join(names) or "none",
-                "dim": "any" if dim is None else str(dim),
+                "dim": _named(dim),
                 "supposed": " ".join(chosen(SUPPOSED, supposed)) or "nothing",
                 "low": low,
                 "high": float(bracket.high),
                 "theorem": bracket.obstruction.theorem,
+                "margins": margins_of(world, names, bracket.witness),
             }
         )
     return [_compared(row, rows) for row in rows]
@@ -68,44 +72,69 @@ def _compared(row: dict[str, Any], rows: Sequence[dict[str, Any]]) -> dict[str, 
     here = set(row["axioms"].split()) - {"none"}
     same = [(set(r["axioms"].split()) - {"none"}, r) for r in rows
             if (r["dim"], r["supposed"]) == (row["dim"], row["supposed"])]  # fmt: skip
-    lows = [r["low"] for more, r in same if here <= more and r["low"] is not None]
+    meets = max(
+        (r for more, r in same if here <= more), key=lambda r: (-inf if r["low"] is None else r["low"], r is row)
+    )
     forbids = min((r for fewer, r in same if fewer <= here), key=lambda r: (r["high"], r is not row))
-    return row | {"low": max(lows, default=None), "high": forbids["high"], "theorem": forbids["theorem"]}
+    found = {"low": meets["low"], "margins": {name: m for name, m in meets["margins"].items() if name in here}}
+    return row | found | {"high": forbids["high"], "theorem": forbids["theorem"]}
 
 
-def verdict_of(low: float | None, high: float, margin: float) -> str:
-    """The verdict for a required margin, as the chart computes it."""
-    if low is not None and low > POSITIVE and low >= margin:
-        return SAT
-    return UNSAT if high <= 0 or margin > high + EXCESS else UNKNOWN
+def bracket_of(row: dict[str, Any]) -> Bracket:
+    """What a row of `bracket_rows` says of the best worst margin, without the encoder."""
+    return Bracket(-inf if row["low"] is None else row["low"], None, Obstruction(row["high"], row["theorem"], ""))
+
+
+def computed_from(rows: Sequence[dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """The readouts of `chart`: `Bracket.status` of the row that the boxes name."""
+    of = {(row["axioms"], row["dim"], row["supposed"]): row for row in rows}
+
+    def computed(dimension: int, margin: float, **ticked: bool) -> dict[str, Any]:
+        asked, supposed = (" ".join(name for name in names if ticked[name]) for names in (ASKED, SUPPOSED))
+        row = of[asked or "none", _named(DIMENSIONS[dimension]), supposed or "nothing"]
+        status = bracket_of(row).status(margin)
+        return {
+            "verdict": status,
+            "reason": because(status, row["theorem"]),
+            "best": "none" if row["low"] is None else format(row["low"], ".4f"),
+            "margins": in_words(row["margins"]),
+            "high": row["high"],
+            "margin": margin,
+        }
+
+    return computed
+
+
+def widget() -> Fresh:
+    """Any small world, any axioms and hypotheses: the solver answers at every change."""
+    return Fresh(any_world())
+
+
+def _named(dim: int | None) -> str:
+    return "any" if dim is None else str(dim)
 
 
 def _verdict(low: str, high: str) -> str:
-    """`verdict_of` as a Vega expression; a missing ``low`` is written -1."""
+    """`Bracket.status` as a Vega expression; a missing ``low`` is written -1."""
     sat, unsat = f"{low} > {POSITIVE} && {low} >= margin", f"{high} <= 0 || margin > {high} + {EXCESS}"
     return f"({sat}) ? '{SAT}' : ({unsat}) ? '{UNSAT}' : '{UNKNOWN}'"
 
 
 def _controls(rows: Sequence[dict[str, Any]]) -> list[alt.Parameter]:
-    def box(name: str, label: str, value: bool) -> alt.Parameter:
-        return alt.param(name=name, value=value, bind=alt.binding_checkbox(name=label))
-
     asked = " + ".join(f"({name} ? {8 >> i} : 0)" for i, name in enumerate(ASKED))
     supposed = " + ".join(f"({name} ? {4 >> i} : 0)" for i, name in enumerate(SUPPOSED))
-    names = ["any" if dim is None else str(dim) for dim in DIMENSIONS]
     lows = [-1 if row["low"] is None else row["low"] for row in rows]
     return [
         *(box(name, f"ask for {name}", name in ("content", "binding")) for name in ASKED),
-        alt.param(
-            name="dimension", value=2, bind=alt.binding_select(options=[0, 1, 2], labels=names, name="dimension N")
-        ),
-        box("blind", "suppose the text map is pairing-blind", False),
-        box("smooth", "suppose each caption and its swap lie near an anchor, δ = 1/8", False),
-        box("pooled", "suppose codes are pooled and images tied to captions", False),
+        choice("dimension", "dimension N", {_named(dim): at for at, dim in enumerate(DIMENSIONS)}, 2),
+        box("blind", "suppose the text map is pairing-blind"),
+        box("smooth", "suppose each caption and its swap lie near an anchor, δ = 1/8"),
+        box("pooled", "suppose codes are pooled and images tied to captions"),
         slider("margin", "required margin", 0, 2, 0.01, 0),
         alt.param(name="lows", value=lows),
         alt.param(name="highs", value=[row["high"] for row in rows]),
-        alt.param(name="theorems", value=[row["theorem"] for row in rows]),
+        alt.param(name="theorems", value=[THEOREMS[row["theorem"]] for row in rows]),
+        alt.param(name="witnesses", value=[in_words(row["margins"]) for row in rows]),
         alt.param(name="asked_code", expr=asked),
         alt.param(name="supposed_code", expr=supposed),
         alt.param(name="code", expr="(asked_code * 3 + dimension) * 8 + supposed_code"),
@@ -115,9 +144,10 @@ def _controls(rows: Sequence[dict[str, Any]]) -> list[alt.Parameter]:
         alt.param(
             name="reason",
             expr=f"verdict == '{SAT}' ? 'an encoder was built and measured' : "
-            f"verdict == '{UNSAT}' ? theorems[code] : 'no theorem forbids it and no encoder was found'",
+            f"verdict == '{UNSAT}' ? 'forbidden by ' + theorems[code] : 'no theorem forbids it, no encoder was found'",
         ),
-        alt.param(name="best", expr="low < -0.5 ? 'none' : format(low, '.4f')"),
+        alt.param(name="best", expr="low == -1 ? 'none' : format(low, '.4f')"),
+        alt.param(name="margins", expr="witnesses[code]"),
     ]
 
 
@@ -125,7 +155,7 @@ def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
     """The map of what is possible: 16 sets of axioms by 8 sets of hypotheses at one dimension and required margin.
 
     ``rows`` are those of ``bracket_rows``.  Signals: one for each box, ``dimension`` (index), ``margin``, and
-    ``verdict``, ``reason``, ``best``, ``high`` of the combination ticked.
+    ``verdict``, ``reason``, ``best``, ``margins``, ``high`` of the combination ticked.
     """
     rows = bracket_rows() if rows is None else rows
     cells = []
@@ -154,7 +184,7 @@ def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
     colour = alt.Color(
         "verdict:N",
         title=None,
-        scale=alt.Scale(domain=list(_COLOURS), range=list(_COLOURS.values())),
+        scale=alt.Scale(domain=list(COLOURS), range=list(COLOURS.values())),
         legend=alt.Legend(),
     )
     numbers = [alt.Tooltip("low:Q", format=".3f"), alt.Tooltip("high:Q", format=".3f"), "theorem:N"]
@@ -171,15 +201,19 @@ def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
         "unsatisfiable or unknown at the chosen dimension and required margin. With nothing supposed and the dimension "
         "free every set of axioms is satisfiable; each hypothesis turns some cells unsatisfiable.",
         readouts=(
-            Readout("verdict", "verdict"),
-            Readout("reason", "because"),
+            Readout("verdict", "verdict", ""),
+            Readout("reason", "because", ""),
+            Readout("margins", "margins of the encoder found"),
             Readout("best", "best worst margin found"),
             Readout("high", "no encoder exceeds"),
             Readout("margin", "required margin", ".2f"),
         ),
         prompt="Before you tick anything: with nothing supposed, can all four axioms hold at once? Which single "
         "hypothesis kills binding and leaves content alone, and which does the reverse?",
-        table=tuple(rows),
+        answer="They can, even in dimension 4. Pairing-blindness kills binding and leaves content alone. A dimension "
+        "of 3, too small for scenes of two, kills content and leaves binding alone.",
+        table=tuple({name: value for name, value in row.items() if name != "margins"} for row in rows),
+        computed=computed_from(rows),
     )
 
 

@@ -6,12 +6,14 @@ from typing import Any
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
 from bindlib.book.reported import reported
 from bindlib.book.table import with_interval
 from bindlib.encoders.base import SAME_POINT
-from bindlib.explorers.drawing import data, slider
+from bindlib.explorers.drawing import apart, data
+from bindlib.explorers.live import Live
 
 KIND_COLOURS = {"trained": BLUE, "bag of words": VERMILION, "null: random weights": GREEN}
 KIND_SHAPES = ("circle", "square", "triangle-up")
@@ -41,14 +43,24 @@ def _kind_encodings() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def widget(rows: Sequence[dict[str, Any]]) -> Live:
+    """The figure of `chart` with a kernel behind it."""
+    return Live(chart(rows))
+
+
 def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     """The zoo against the frontier (the form of the source paper's Figure 3), with a movable ray of equal usage.
 
     Signals: ``ray`` (usage), ``below`` (rows whose usage is at most ``ray``).
     """
+
+    def computed(ray: float) -> dict[str, float]:
+        return {"ray": ray, "below": sum(row["ceiling"] <= ray * row["cap"] for row in rows)}
+
     top = 1.08 * max(1.0, *(row["cap"] for row in rows))
     x = alt.X("cap:Q", title="cap 2√(2δ)", scale=alt.Scale(domain=[0, top]))
-    y = alt.Y("ceiling:Q", title="ceiling d", scale=alt.Scale(domain=[0, top * 0.42], clamp=True))
+    y_scale = alt.Scale(domain=[0, top * 0.42], clamp=True)
+    y = alt.Y("ceiling:Q", title="ceiling d", scale=y_scale)
     low, high = (reported(key).number / 100 for key in ("usage_low", "usage_high"))
     ends = alt.Chart(data({"cap": cap} for cap in np.linspace(0, top, 101)))
     wedge = (
@@ -58,10 +70,15 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     )
     ray = ends.transform_calculate(ceiling="ray * datum.cap").mark_line(color=INK, strokeDash=[5, 4]).encode(x, y)
     points = alt.Chart(_points(rows)).mark_point(size=110, opacity=0.9).encode(x, y, **_kind_encodings())
-    names = (
-        alt.Chart(_points(rows)).mark_text(align="right", dx=-9, fontSize=11).encode(x, y, text=alt.Text("encoder:N"))
+    line = top * 0.42 * 14 / 340  # 14 pixels
+    heights = apart([row["ceiling"] for row in rows], gap=line, low=line / 2)
+    names = data(
+        {"encoder": row["encoder"], "cap": row["cap"], "height": height}
+        for row, height in zip(rows, heights, strict=True)
     )
-    counts = " + ".join(f"({row['ceiling']:.6f} <= ray * {row['cap']:.6f} ? 1 : 0)" for row in rows)
+    names = alt.Chart(names).mark_text(align="right", dx=-9, fontSize=11)
+    names = names.encode(x, alt.Y("height:Q", scale=y_scale), text="encoder:N")
+    counts = " + ".join(f"({row['ceiling']:.12g} <= ray * {row['cap']:.12g} ? 1 : 0)" for row in rows)
     params = [
         slider("ray", "usage of the dashed ray", 0, 0.42, 0.01, 0.2),
         alt.param(name="below", expr=counts),
@@ -77,6 +94,7 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
         prompt="Before you move it: is there a ray with the untrained towers below it and every trained encoder above?",
         answer=f"{_separated(rows)} (A point is a mean ceiling over a mean cap. The usage in the table is a mean of "
         "ratios, and may differ a little.)",
+        computed=computed,
         table=tuple(rows_for_table(rows)),
     )
 

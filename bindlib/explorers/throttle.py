@@ -1,14 +1,17 @@
 """The throttle: how the reward for binding falls with the rate of swaps, and how small that rate is by accident."""
 
 from collections.abc import Sequence
-from typing import Any
+from itertools import product
 
 import altair as alt
 import numpy as np
 
+from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
-from bindlib.book.palette import BLUE, GREY, PURPLE, VERMILION
-from bindlib.explorers.drawing import ONE, data, slider
+from bindlib.book.palette import BLUE, GREY, VERMILION
+from bindlib.explorers.drawing import ONE, data
+from bindlib.explorers.live import Live
+from bindlib.theory.throttle import implicit_swap_rate, n_two_object_scenes
 from bindlib.theory.throttle_toy import Constants, limit_constants
 
 NOISES = tuple(round(0.05 * i, 2) for i in range(31))  # the positions of the noise slider
@@ -20,7 +23,20 @@ _DASHES = alt.Scale(domain=[AVERAGE, REVERSAL], range=[[1, 0], [6, 4]])
 
 def _lookup(values: Sequence[float]) -> str:
     """A Vega expression for the value that belongs to the slider's noise."""
-    return f"[{', '.join(f'{v:.9g}' for v in values)}][round(noise / 0.05)]"
+    return f"[{', '.join(f'{v:.12g}' for v in values)}][round(noise / 0.05)]"
+
+
+def computed(rate: float, noise: float) -> dict[str, float]:
+    """The readouts of `chart`."""
+    exact = limit_constants(noise)
+    gaps = {"average_gap": float(exact.average_gap(rate)), "reversal_gap": float(exact.reversal_gap(rate))}
+    constants = {"matched": exact.matched_average, "c1": exact.offset_average, "c0": exact.offset_reversal}
+    return {"rate": rate, "noise": noise} | gaps | constants
+
+
+def widget() -> Live:
+    """The figure of `chart` with a kernel behind it; ``Live(web_scale())`` does the same for the other one."""
+    return Live(chart())
 
 
 def chart() -> Figure:
@@ -63,7 +79,7 @@ def chart() -> Figure:
     return Figure(
         alt.layer(rule, ends, here).add_params(*params).properties(height=320),
         alt="Two straight lines against the swap rate: what the pairing-blind average costs and what an exact reversal "
-        "costs. Both start at a small offset for rate zero and rise to the constants of the theorems at rate one. With "
+        "costs. Both start at an offset for rate zero and rise to the constants of the theorems at rate one. With "
         "more noise the first line falls and flattens.",
         readouts=(
             Readout("rate", "swap rate π", ".2f"),
@@ -76,7 +92,17 @@ def chart() -> Figure:
         ),
         prompt="Before you move it: at π = 0 nothing contrasts a caption with its swap. Does blindness cost nothing "
         "then? Which number do you have to look at?",
+        answer="At π = 0 blindness costs the offset c1, which unrelated captions pay: the average lowers the score of "
+        "the true caption, and with it the lead over them. What the swaps themselves pay is π times log 2 − E ℓ(M*).",
+        computed=computed,
+        table=tuple({"noise": noise} | vars(c) for noise, c in list(zip(NOISES, constants, strict=True))[::6]),
     )
+
+
+def computed_web_scale(log_batch: int, log_objects: float, log_attributes: float) -> dict[str, float]:
+    """The readouts of `web_scale`."""
+    batch, scenes = 2**log_batch, n_two_object_scenes(round(10**log_objects), round(10**log_attributes))
+    return {"rate": implicit_swap_rate(batch, 1 / scenes), "batch": batch, "scenes": scenes}
 
 
 def web_scale() -> Figure:
@@ -128,6 +154,14 @@ def web_scale() -> Figure:
             Readout("scenes", "scenes in the world", ",.0f"),
         ),
         prompt="Before you move it: double the batch, or halve the vocabulary. Which raises the implicit rate more?",
+        answer="Halving the vocabulary. The number of scenes grows as the square of the objects times the square of "
+        "the attributes, so half of both raises a small rate about sixteen times, and a doubled batch only twice.",
+        computed=computed_web_scale,
+        table=tuple(
+            {"batch size": 2**power, "objects": m, "attributes": k, "rate": f"{implicit_swap_rate(2**power, p):.1e}"}
+            for power, m, k in product((10, 15, 20), (100, 1000), (100,))
+            for p in [1 / n_two_object_scenes(m, k)]
+        ),
     )
 
 
@@ -158,57 +192,4 @@ def measured(constants: Constants, rates: np.ndarray, gaps: np.ndarray, errors: 
         alt="Simulated loss gaps against the swap rate, with lines computed from quadrature. The points of the "
         "pairing-blind average and of the exact reversal lie on their straight lines.",
         table=tuple(rows),
-    )
-
-
-_KINDS = {
-    "all": "all captions of the batch",
-    "no swaps": "exact swaps removed",
-    "disjoint": "captions that share no word",
-}
-
-
-_OUTCOMES = ("bound", "not bound when training stopped")
-_TOP = 8000  # where a training that never bound is drawn
-
-
-def trained(rows: Sequence[dict[str, Any]]) -> Figure:
-    """Steps to bind against π, one mark for each training; rows of ``bindlib.remedies.trained_throttle.Run``.
-
-    A training that never bound is a triangle at the upper edge.
-    """
-    rates = sorted({row["swap_rate"] for row in rows})
-    marks = [
-        {
-            "rate": f"{row['swap_rate']:g}",
-            "negatives": _KINDS[row["negatives"]],
-            "steps": float(row["steps"] or _TOP),
-            "outcome": _OUTCOMES[not row["steps"]],
-            "last_step": row["last_step"],
-            "seed": row["seed"],
-            "accuracy": float(row["accuracy"]),
-        }
-        for row in rows
-    ]
-    colors = alt.Scale(domain=list(_KINDS.values()), range=[BLUE, PURPLE, VERMILION])
-    drawing = (
-        alt.Chart(data(marks))
-        .mark_point(size=90, opacity=0.9)
-        .encode(
-            x=alt.X("rate:O", title="swap rate π", sort=[f"{r:g}" for r in rates], axis=alt.Axis(labelAngle=0)),
-            xOffset=alt.XOffset("negatives:N", sort=list(_KINDS.values())),
-            y=alt.Y("steps:Q", title="training steps until it binds", scale=alt.Scale(type="log", domain=[200, _TOP])),
-            color=alt.Color("negatives:N", title="negatives", scale=colors, legend=alt.Legend(columns=1)),
-            shape=alt.Shape("outcome:N", title=None, legend=alt.Legend(columns=1, orient="bottom"),
-                            scale=alt.Scale(domain=list(_OUTCOMES), range=["circle", "triangle-up"])),
-            tooltip=["rate:O", "negatives:N", "seed:O", "last_step:Q", alt.Tooltip("accuracy:Q", format=".3f")],
-        )
-        .properties(height=300)
-    )  # fmt: skip
-    return Figure(
-        drawing,
-        alt="Training steps until the towers bind, against the swap rate, on a logarithmic scale. With the captions of "
-        "the whole batch as negatives the steps grow as the rate falls and then level off. Where negatives share no "
-        "word with the caption, a rate of zero never binds: triangles at the upper edge.",
-        table=tuple(marks),
     )

@@ -113,7 +113,7 @@ def excluded(scenes: torch.Tensor, setup: Setup, negatives: Negatives) -> torch.
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """The number of threads changes the rounding of sums, and these towers are too small to gain by more than one."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -123,18 +123,19 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def time_to_bind(
+def learning(
     swap_rate: float,
     seed: int,
     negatives: Negatives = "all",
     max_steps: int = 4000,
     setup: Setup | None = None,
     device: Device = "cpu",
-) -> Run:
+) -> Iterator[tuple[int, float, Towers]]:
     """Train until swap accuracy exceeds ``BOUND_AT`` or ``max_steps`` are done; deterministic on one machine.
 
-    Each caption is given its own swap as one more negative with probability ``swap_rate``.  Raises ``ValueError`` for a
-    rate outside ``[0, 1]``, an unknown kind of negatives or less than one step.
+    At every check: the step, the swap accuracy and the towers as they are.  Each caption is given its own swap as one
+    more negative with probability ``swap_rate``.  Raises ``ValueError`` for a rate outside ``[0, 1]``, an unknown kind
+    of negatives or less than one step.
     """
     rate, setup, where = float(checked_rate(swap_rate)), setup or Setup(), resolve(device)
     if negatives not in ("all", "no swaps", "disjoint"):
@@ -145,10 +146,10 @@ def time_to_bind(
     generator, held_out = torch.Generator().manual_seed(seed), torch.Generator().manual_seed(seed + 1_000_003)
     towers, n = Towers(setup, generator, where), setup.batch_size
     optimiser = torch.optim.Adam([towers.factors], lr=setup.learning_rate, fused=True)
-    target, curve = torch.arange(n, device=where), []
+    target = torch.arange(n, device=where)
     check = [draw_scenes(setup.check_scenes, setup, held_out).to(where)]
     check.append(torch.randn(setup.check_scenes, setup.dim, generator=held_out).to(where))
-    with _one_thread():
+    with one_thread():
         for step in range(1, max_steps + 1):
             scenes = draw_scenes(n, setup, generator).to(where)
             noise = torch.randn(n, setup.dim, generator=generator).to(where)
@@ -162,10 +163,25 @@ def time_to_bind(
             cross_entropy(torch.cat([logits, own[:, None]], dim=1), target).backward()
             optimiser.step()
             if step % setup.check_every == 0 or step == max_steps:
-                curve.append((step, towers.swap_accuracy(*check)))
-                if curve[-1][1] > BOUND_AT:
-                    break
-    return Run(rate, seed, negatives, step if curve[-1][1] > BOUND_AT else None, tuple(curve), towers)
+                accuracy = towers.swap_accuracy(*check)
+                yield step, accuracy, towers
+                if accuracy > BOUND_AT:
+                    return
+
+
+def time_to_bind(
+    swap_rate: float,
+    seed: int,
+    negatives: Negatives = "all",
+    max_steps: int = 4000,
+    setup: Setup | None = None,
+    device: Device = "cpu",
+) -> Run:
+    """The whole of one training by `learning`, with the same arguments and errors."""
+    checks = list(learning(swap_rate, seed, negatives, max_steps, setup, device))
+    step, accuracy, towers = checks[-1]
+    curve = tuple((step, accuracy) for step, accuracy, _ in checks)
+    return Run(float(swap_rate), seed, negatives, step if accuracy > BOUND_AT else None, curve, towers)
 
 
 @dataclass(frozen=True)

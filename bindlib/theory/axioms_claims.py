@@ -16,13 +16,14 @@ from bindlib.theory.satisfy import UNSAT, satisfy
 
 POSITIVE = 1e-9  # what a margin must exceed to count as positive
 
+FINITE_WORLD = "the world is finite"
 TRUE_ABOVE_FALSE = "a demand puts a true caption above a false one"
 DIMENSIONS = "the dimension is n_images + n_captions or more"
 SATISFIABLE = Theorem(
     "thm-satisfiability",
     "In a finite world some dual encoder scores every true caption γ and every false one 0, γ = 1/sqrt(max_c #{I : c "
     "true of I}); order variants share a vector. So content, binding, relation, negation and order hold together.",
-    ("the world is finite", TRUE_ABOVE_FALSE, DIMENSIONS),
+    (FINITE_WORLD, TRUE_ABOVE_FALSE, DIMENSIONS),
     tolerance=1e-12,
 )
 IMAGE_DIMENSIONS = "the dimension is n_images or more"
@@ -31,7 +32,7 @@ SIGNED = Theorem(
     "Scores ±1/sqrt(n) are realised in n = n_images dimensions, a margin of 2/sqrt(n). Where each of the 2^n sets of "
     "images is what some caption says, and every true caption is demanded above every false one, no encoder of any "
     "dimension has a larger worst margin, and none of fewer dimensions has this one.",
-    ("the world is finite", IMAGE_DIMENSIONS),
+    (FINITE_WORLD, IMAGE_DIMENSIONS),
     tolerance=1e-12,
 )
 NO_CIRCLE = "at no image do the demands go in a circle"

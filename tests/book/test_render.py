@@ -129,6 +129,29 @@ class TestHtml:
         assert (second["data-signal"], second["data-format"]) == ("cap", ".4f")
         assert self.soup(figure()).find(attrs={"aria-live": "polite"})
 
+    def test_readouts_are_there_before_the_picture(self):
+        def computed(delta):
+            return {"delta": -delta, "cap": "far away"}
+
+        moved = Figure(chart(), "A line.", (Readout("delta", "δ", ".2f"), Readout("cap", "cap")), computed=computed)
+        number, words = self.soup(moved).find_all("dd")
+        assert (number.get_text(), words.get_text()) == ("−0.50", "far away")
+        assert words.has_attr("data-words") and not number.has_attr("data-words")
+
+    def test_controls_hold_their_place_and_wait(self):
+        controls = [
+            alt.param(name="at", value=2, bind=alt.binding_range(min=0, max=4, step=1, name="<place>")),
+            alt.param(name="on", value=True, bind=alt.binding_checkbox(name="on")),
+            alt.param(name="of", value="a", bind=alt.binding_select(options=["a", "<bb>"], name="of")),
+        ]
+        soup = self.soup(Figure(chart().add_params(*controls), "A line."))
+        kinds = [tag.get("type", tag.name) for tag in soup.select(".vega-bind :is(input, select)")]
+        assert kinds == ["range", "range", "checkbox", "select"]
+        assert all(tag.has_attr("disabled") for tag in soup.select(".vega-bind :is(input, select)"))
+        names = [name.get_text() for name in soup.select(".vega-bind-name")]
+        assert names == ["smoothness", "<place>", "on", "of"]
+        assert soup.option.get_text() == "<bb>"
+
     def test_what_a_figure_does_not_have_leaves_no_trace(self):
         soup = self.soup(Figure(chart(), "A line."))
         assert not soup.find_all(["p", "dl", "details"])

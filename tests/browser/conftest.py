@@ -7,6 +7,7 @@ import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -17,6 +18,10 @@ FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--dis
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 WIDTHS = (390, 1280)
 MODES = ("light", "dark")
+UNFOLD = """() => {
+  document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
+  return Promise.all(document.getAnimations().map((fading) => fading.finished));
+}"""
 
 
 @dataclass
@@ -24,10 +29,15 @@ class Visit:
     """One page as a reader met it, and everything that was wrong with it."""
 
     name: str
+    fetched: set[str] = field(default_factory=set)
     foreign: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     faults: dict = field(default_factory=dict)
     axe: list[dict] = field(default_factory=list)
+
+    @property
+    def page(self) -> str:
+        return self.name.split()[0]
 
 
 @pytest.fixture(scope="session")
@@ -120,6 +130,7 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=mode)
     page = context.new_page()
     page.on("request", lambda r: None if _own(r.url, base) else seen.foreign.append(r.url))
+    page.on("request", lambda r: seen.fetched.add(urlsplit(r.url).path))
     page.on("response", lambda r: seen.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
     # A request that the browser gave up because the page moved on, as the start page does, is no failure.
     page.on("requestfailed", lambda r: None if "ABORTED" in r.failure else seen.errors.append(f"{r.failure} {r.url}"))
@@ -129,11 +140,8 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     page.wait_for_load_state("networkidle")
     _settle(page)
     seen.faults = page.evaluate((Path(__file__).parent / "faults.js").read_text())
-    seen.axe = (
-        Axe()
-        .run(page, options={"resultTypes": ["violations"], "ancestry": True, "preload": False})
-        .response["violations"]
-    )
+    page.evaluate(UNFOLD)
+    seen.axe = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     context.close()
     return seen
 

@@ -1,9 +1,13 @@
+import io
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bindlib.encoders.base import BATCH, DualEncoder, DualTower, TextEncoder, TextTower
+from bindlib.encoders.base import BATCH, MANY_BATCHES, DualEncoder, DualTower, TextEncoder, TextTower
 from bindlib.errors import BindlibError
 
 
@@ -35,6 +39,80 @@ def test_each_distinct_caption_is_encoded_once_in_bounded_batches():
     _tower(vectors).encode_text(captions + captions)
     assert sorted(seen) == sorted(captions)
     assert max(sizes) <= BATCH
+
+
+def _batches(tower, captions):
+    seen = []
+
+    def vectors(batch):
+        seen.append(batch)
+        return _letters(batch)
+
+    replace(tower, vectors=vectors).encode_text(captions)
+    return seen
+
+
+@given(st.lists(st.text("ab ", max_size=12), min_size=1, max_size=3 * BATCH), st.sampled_from([None, 2]))
+def test_a_batch_holds_captions_that_are_read_to_one_length_the_longest_first(captions, context):
+    batches = _batches(_tower(_letters, context), captions)
+    lengths = [{min(len(c.split()), context or 99) for c in batch} for batch in batches]
+    assert all(len(distinct) == 1 for distinct in lengths)
+    flat = [distinct.pop() for distinct in lengths]
+    assert flat == sorted(flat, reverse=True)
+    assert len(batches) <= len(set(flat)) + len(captions) // BATCH
+
+
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=3 * BATCH))
+def test_without_tokens_to_count_characters_are_counted(captions):
+    batches = _batches(TextTower("toy", "none", None, _letters), captions)
+    assert [len(c) for batch in batches for c in batch] == sorted(map(len, set(captions)), reverse=True)
+    assert all(len(batch) == BATCH for batch in batches[:-1])
+
+
+def test_tokens_are_counted_of_captions_that_are_not_known_only():
+    kept = {"one": np.array([1.0, 0.0, 0.0], np.float32)}
+
+    class Known:
+        def get(self, captions):
+            return {c: kept[c] for c in captions if c in kept}
+
+        def put(self, rows):
+            kept.update(rows)
+
+    counted = []
+    tower = _tower(_letters)
+    tower = replace(tower, store=Known(), lengths=lambda captions: counted.extend(captions) or [1] * len(captions))
+    rows = tower.encode_text(["two", "one", "two"])
+    assert counted == ["two"]
+    np.testing.assert_array_equal(rows[1], kept["one"])
+    np.testing.assert_array_equal(rows[[0, 2]], [kept["two"]] * 2)
+    tower.encode_text(["one", "two"])
+    assert counted == ["two"]
+
+
+class _Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    "stream, batches, in_child, shown",
+    [
+        (_Terminal, MANY_BATCHES, False, True),
+        (_Terminal, MANY_BATCHES - 1, False, False),
+        (io.StringIO, MANY_BATCHES, False, False),
+        (_Terminal, MANY_BATCHES, True, False),
+    ],
+)
+def test_a_bar_is_shown_for_many_batches_at_a_terminal_only(stream, batches, in_child, shown, monkeypatch, capsys):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", stream())
+    monkeypatch.setattr("bindlib.encoders.base.parent_process", lambda: in_child or None)
+    captions = [f"caption {i}" for i in range(batches * BATCH)]
+    TextTower("[bold]toy", "none", None, _letters).encode_text(captions)
+    assert ("[bold]toy: encoding" in sys.stderr.getvalue()) is shown
+    assert shown or sys.stderr.getvalue() == ""
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("value, word", [(np.nan, "not finite"), (np.inf, "not finite"), (0.0, "zero")])

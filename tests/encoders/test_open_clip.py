@@ -13,7 +13,7 @@ from PIL import Image
 from safetensors.torch import save_file
 
 from bindlib.encoders.base import DualEncoder
-from bindlib.encoders.open_clip import _load_failure, token_lengths
+from bindlib.encoders.open_clip import _load_failure, _skips_padding, token_lengths
 from bindlib.encoders.zoo import CARDS, load_encoder
 from bindlib.errors import BindlibError
 
@@ -28,6 +28,10 @@ SIZES = {
     "tiny-quickgelu": {"quick_gelu": True},
     "tiny-wide": {"embed_dim": 24},
     "tiny-long": {"text_cfg": {**CONFIG["text_cfg"], "context_length": 20}},
+    "tiny-two-ways": {"text_cfg": {**CONFIG["text_cfg"], "no_causal_mask": True}},
+    "tiny-last": {"text_cfg": {**CONFIG["text_cfg"], "pool_type": "last"}},
+    "tiny-class": {"custom_text": True, "text_cfg": {**CONFIG["text_cfg"], "embed_cls": True}},
+    "tiny-tokens": {"custom_text": True, "text_cfg": {**CONFIG["text_cfg"], "output_tokens": True}},
 }
 
 
@@ -125,6 +129,25 @@ def test_other_tokenizers_are_counted_by_their_own_tokens():
         lengths = token_lengths(tokenizer, captions)
         assert lengths[:2] == [3 + special] * 2
         assert lengths[2] == 30 * len(tokenizer.tokenizer.tokenize("unbelievably")) + special
+
+
+@pytest.mark.parametrize("arch", ["tiny", "tiny-two-ways", "tiny-last", "tiny-class"])
+def test_padding_is_left_out_only_where_it_is_not_read(arch, tmp_path):
+    """Text towers that look both ways, or are read at the end of the context, against open_clip alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = open_clip.create_model(arch).eval()
+    with torch.no_grad():
+        expected = model.encode_text(open_clip.get_tokenizer(arch)(CAPTIONS), normalize=True).numpy()
+    save_file({key: tensor.contiguous() for key, tensor in model.state_dict().items()}, tmp_path / "model.safetensors")
+    tower = load_encoder(f"open_clip:{arch}/{tmp_path / 'model.safetensors'}")
+    np.testing.assert_allclose(tower.encode_text(CAPTIONS), expected, atol=1e-6)
+
+
+def test_only_a_tower_that_looks_back_and_is_read_at_its_end_token_skips_padding():
+    archs = ["tiny", "tiny-quickgelu", "tiny-two-ways", "tiny-last", "tiny-class", "tiny-tokens"]
+    skips = [_skips_padding(open_clip.create_model(arch, force_custom_text=True)) for arch in archs]
+    assert skips == [True, True, False, False, False, False]
 
 
 @pytest.mark.parametrize("quick_gelu", [False, True])

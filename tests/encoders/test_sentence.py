@@ -25,11 +25,14 @@ def test_minilm_is_its_transformer_with_mean_pooling(encoder):
     np.testing.assert_allclose(encoder("minilm").encode_text(CAPTIONS), rows, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["minilm", "paraphrase-l3", "use-multilingual", "minilm-no-positions"])
+@pytest.mark.parametrize(
+    "name", ["minilm", "paraphrase-l3", "use-multilingual", "minilm-no-positions", "random-clip:0"]
+)
 def test_a_caption_does_not_feel_its_batch(name, encoder):
-    together = encoder(name).encode_text(CAPTIONS)
+    captions = CAPTIONS + [f"{caption} {n}" for caption in CAPTIONS for n in range(5)]
+    together = encoder(name).encode_text(captions)[: len(CAPTIONS)]
     alone = np.concatenate([encoder(name).encode_text([caption]) for caption in CAPTIONS])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
+    np.testing.assert_allclose(together, alone, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import hashlib
 
-from bindlib.encoders.weights import WeightFile, file_hash
+from bindlib.encoders.weights import WeightFile, file_hash, revision
 
 PACKAGE = "sentence-transformers"
 FILE = "sentence_transformers/__init__.py"
@@ -43,3 +43,24 @@ def test_one_changed_byte_changes_the_hash(tmp_path):
     second.write_bytes(b"\0" * 999 + b"\1")
     assert file_hash(first) != file_hash(second)
     assert file_hash(first) == hashlib.sha256(b"\0" * 1000).hexdigest()
+
+
+def test_a_file_that_changes_is_hashed_again_and_others_once(tmp_path, monkeypatch):
+    path, replacement = tmp_path / "a", tmp_path / "b"
+    path.write_bytes(b"one")
+    first = file_hash(path)
+    monkeypatch.setattr("hashlib.file_digest", None)
+    assert file_hash(path) == first
+    monkeypatch.undo()
+    replacement.write_bytes(b"two")  # as long, and a moment later
+    replacement.replace(path)
+    assert file_hash(path) == hashlib.sha256(b"two").hexdigest()
+
+
+def test_the_revision_of_several_files_depends_on_each_and_on_their_order(tmp_path):
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_text(path.name)
+    orders = [paths, paths[::-1], paths[:2], paths[:1]]
+    assert len({revision(*order) for order in orders}) == 4
+    assert revision(paths[0]) == f"sha256:{hashlib.sha256(b'a').hexdigest()[:16]}"

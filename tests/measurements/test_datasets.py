@@ -1,25 +1,24 @@
-import json
-import os
+import pickle
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from bindlib.encoders import shipped
 from bindlib.errors import BindlibError
-from bindlib.measurements.datasets import KEYS, N_BUILT_IN, built_in_quartets, load_quartets
+from bindlib.measurements import sugarcrepe
+from bindlib.measurements.datasets import N_BUILT_IN, built_in, built_in_quartets, load
+from bindlib.measurements.items import Dataset, Pair, Triplet, is_permutation
 from bindlib.scenes import ANCHOR_WORDINGS
 
-GOOD = {key: f"a red car {i}" for i, key in enumerate(KEYS)}
-
-
-def write(path, content):
-    path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return str(path)
+PAIRS = (Pair("a red car", "a car red", "swap"), Pair("a dog", "a cat"), Pair("one two", "two one", "other"))
 
 
 def test_built_in_quartets_are_distinct_and_always_the_same():
     first = built_in_quartets()
     assert len(set(first)) == len(first) == N_BUILT_IN["ci"]
     assert not {q.caption for q in first} & {q.swap for q in first}, "a scene and its swap are one pair, not two"
-    assert first == built_in_quartets() == load_quartets("quartets")
+    assert first == built_in_quartets() == list(load("quartets").items)
     for wording in range(len(ANCHOR_WORDINGS)):
         assert [q.caption for q in built_in_quartets(wording)] == [q.caption for q in first]
 
@@ -29,63 +28,104 @@ def test_no_more_pairs_than_there_are():
         built_in_quartets(n=10_000)
 
 
-def test_reads_a_file(quartets_file, independent_quartets):
-    quartets = load_quartets(str(quartets_file))
-    assert [q.anchor for q in quartets] == [q["anchor"] for q in independent_quartets["quartets"]]
-
-
-def test_reads_a_file_with_a_byte_order_mark(tmp_path):
-    path = tmp_path / "bom.json"
-    path.write_text(json.dumps({"quartets": [GOOD]}), encoding="utf-8-sig")
-    assert len(load_quartets(str(path))) == 1
+def test_a_wording_is_part_of_the_name_and_of_the_revision():
+    wordings = [load(f"quartets:{wording}") for wording in range(len(ANCHOR_WORDINGS))]
+    assert [len({q.anchor for q in data.items} & {q.anchor for q in wordings[0].items}) for data in wordings] == [
+        len(wordings[0]), 0, 0, 0,
+    ]  # fmt: skip
+    assert wordings[0] == load("quartets") and wordings[1].name == "quartets:1"
+    assert len({data.revision for data in wordings}) == len(wordings)
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    "data", ["quartets:4", "quartets:", "quartets:-1", "quartets:01", "quartets:²", "quartets:1:1"]
+)
+def test_an_unknown_wording_is_an_error_that_names_the_known(data):
+    with pytest.raises(BindlibError, match="quartets:0 to quartets:3"):
+        load(data)
+
+
+@pytest.mark.parametrize("data", ["quartet", "", "sugarcrepe2", "Quartets", "a\0b", "x" * 5000])
+def test_an_unknown_name_is_an_error(data):
+    with pytest.raises(BindlibError, match="no data named"):
+        load(data)
+
+
+def test_loading_by_name_passes_on_what_was_asked_for(monkeypatch, tmp_path):
+    monkeypatch.setattr(sugarcrepe, "load", lambda: Dataset("sugarcrepe", PAIRS))
+    assert load("sugarcrepe").items == PAIRS
+    path = tmp_path / "own.csv"
+    path.write_text("caption,negative\na dog,a cat\n")
+    data = load(str(path))
+    assert (data.name, data.kind, data.items) == (str(path), "pairs", (Pair("a dog", "a cat"),))
+
+
+def test_the_kind_is_that_of_the_items():
+    assert Dataset("x", PAIRS).kind == "pairs"
+    assert Dataset("x", (Triplet("a", "b", "c"),)).kind == "triplets"
+    assert built_in(n=2).kind == "quartets"
+
+
+@pytest.mark.parametrize("items", [(), (PAIRS[0], Triplet("a", "b", "c"))])
+def test_data_are_of_one_kind_and_not_empty(items):
+    with pytest.raises(ValueError, match="one kind"):
+        Dataset("x", items)
+
+
+def test_no_subset_may_be_called_all():
+    with pytest.raises(ValueError, match="'all'"):
+        Dataset("x", (Pair("a", "b", "all"),))
+
+
+def test_subsets_keep_their_order_and_all_has_what_has_no_subset():
+    subsets = Dataset("x", (*PAIRS, PAIRS[0])).subsets()
+    assert {name: index.tolist() for name, index in subsets.items()} == {
+        "swap": [0, 3], "other": [2], "all": [0, 1, 2, 3],
+    }  # fmt: skip
+    assert list(subsets) == ["swap", "other", "all"]
+
+
+def test_the_revision_is_of_the_items_their_order_and_their_kind_not_of_the_name():
+    data = Dataset("x", PAIRS)
+    assert data.revision == Dataset("y", list(PAIRS)).revision
+    others = [PAIRS[::-1], PAIRS[:2], (*PAIRS, PAIRS[0]), (Pair("a red car", "a car red"), *PAIRS[1:])]
+    assert len({data.revision} | {Dataset("x", other).revision for other in others}) == 5
+
+
+def test_data_travel_to_another_process():
+    data = Dataset("x", PAIRS)
+    assert data.revision and pickle.loads(pickle.dumps(data)) == data
+
+
+@pytest.mark.parametrize(
+    ("caption", "other", "moved"),
     [
-        ("{", "not valid JSON"),
-        ("", "not valid JSON"),
-        ("[" * 100_000, "not valid JSON"),
-        ("[]", "no list under the key 'quartets'"),
-        ({"quartets": {}}, "no list under the key 'quartets'"),
-        ({"quartets": []}, "holds no quartets"),
-        ({"quartets": [GOOD, "a red car"]}, r"quartet 1 \(counted from 0\): should be an object"),
-        ({"quartets": [GOOD, {k: v for k, v in GOOD.items() if k != "anchor"}]}, "quartet 1.*'anchor' is missing"),
-        ({"quartets": [GOOD | {"swap": " "}]}, "quartet 0.*'swap' should be a caption"),
-        ({"quartets": [GOOD | {"swap": GOOD["caption"]}]}, "quartet 0.*are the same text"),
-        ({"quartets": [GOOD | {"swap": None}]}, "quartet 0.*'swap' should be a caption"),
-        ({"quartets": [GOOD | {"caption": 3}]}, "quartet 0.*'caption' should be a caption"),
-        ('{"quartets": [' + json.dumps(GOOD).replace("car 0", "\\ud800") + "]}", "lone surrogate"),
+        ("A cat sits, and a dog.", "a dog sits and A cat", True),
+        ("a red car and a blue dog", "a blue car and a red dog", True),
+        ("a red car", "a red car!", False),  # nothing moved
+        ("a red car", "a red red car", False),  # counts matter
+        ("the woman's hat on a man", "the man's hat on a woman", False),  # a word has its apostrophe
+        ("the woman’s red hat", "the red woman’s hat", True),
+        ("two four-wheelers, one car", "one four wheelers two car", True),  # a hyphen parts words
+        ("board.Cabbage", "cabbage board", True),
+        ("a 'red' car, a 'blue' dog", "a blue car, a red dog", True),  # quotes are not apostrophes
+        ("Äpfel und Öl", "öl und äpfel", True),
+        ("", "", False),
     ],
 )
-def test_malformed_files_name_the_item_and_key(tmp_path, content, says):
-    with pytest.raises(BindlibError, match=says) as error:
-        load_quartets(write(tmp_path / "bad.json", content))
-    assert "\n" not in str(error.value)
+def test_what_counts_as_moving_words(caption, other, moved):
+    assert is_permutation(caption, other) is is_permutation(other, caption) is moved
 
 
-def test_missing_and_unreadable_files(tmp_path):
-    with pytest.raises(BindlibError, match="no data named"):
-        load_quartets("quartet")
-    with pytest.raises(BindlibError, match="cannot be read"):
-        load_quartets(str(tmp_path))
-    (tmp_path / "latin.json").write_bytes(b"\xff\xfe\x00\x80caf\xe9")
-    with pytest.raises(BindlibError, match="cannot be read"):
-        load_quartets(str(tmp_path / "latin.json"))
+@given(st.lists(st.text("abcäö12", min_size=1, max_size=4), min_size=2, max_size=6), st.randoms())
+def test_any_shuffle_of_words_is_a_permutation(words, random):
+    shuffled = random.sample(words, len(words))
+    caption, other = " ".join(words), ", ".join(shuffled).upper()
+    assert is_permutation(caption, other) is (words != shuffled)
+    assert not is_permutation(caption, f"{other} more")
 
 
-@pytest.mark.parametrize(
-    ("content", "message"), [("[" + "1" * 5000 + "]", "not valid JSON"), ("[" * 100_000, "not valid JSON")]
-)
-def test_json_that_python_cannot_take_is_an_error(tmp_path, content, message):
-    (tmp_path / "a.json").write_text(content)
-    with pytest.raises(BindlibError, match=message):
-        load_quartets(str(tmp_path / "a.json"))
-
-
-def test_an_empty_name_and_a_pipe_are_errors_at_once(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BindlibError, match="no data named ''"):
-        load_quartets("")
-    with pytest.raises(BindlibError, match="no regular file"):
-        load_quartets(str(tmp_path / "pipe"))
+def test_captions_of_drawn_scenes_are_the_ones_that_the_shipped_encoders_know():
+    data = load("drawn")
+    assert data.kind == "quartets" and load("drawn").revision == data.revision
+    shipped.tokenizer()([text for captions in data.captions for text in captions])  # raises on an unknown word

@@ -15,6 +15,7 @@
   function show(readout, value, locale) {
     readout.dataset.value = String(value);
     readout.textContent = Number.isFinite(value) ? locale.format(readout.dataset.format)(value) : String(value ?? "");
+    readout.toggleAttribute("data-words", !readout.dataset.format || /\s/.test(readout.textContent));
   }
 
   function follow(figure, view) {
@@ -63,6 +64,7 @@
       figure.dataset.drawn = "";
     } catch (error) {
       chart.innerHTML = figure.querySelector("noscript").textContent;
+      figure.querySelector(".bindlib-figure__controls").replaceChildren();
       console.error(error);
     }
   }

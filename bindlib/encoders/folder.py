@@ -1,0 +1,40 @@
+"""The files of a model in a folder: what they say, what they hold, and that none of it is code."""
+
+import json
+from pathlib import Path
+
+from bindlib.encoders.weights import revision
+from bindlib.errors import BindlibError
+
+READ = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, vocabularies and weights
+PICKLES = ("pytorch_model*.bin", "adapter_model.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")
+
+
+def read_json(path: Path, kind: type = dict) -> dict | list:
+    """The object, or list, in a JSON file; empty if there is no file. ``BindlibError`` if it can't be read."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return kind()
+    except (OSError, ValueError, RecursionError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise BindlibError(f"{path} cannot be read as JSON ({reason}): mend it or get the model again") from error
+    if not isinstance(told, kind):
+        raise BindlibError(f"{path} should hold a JSON {kind.__name__}: mend it or get the model again")
+    return told
+
+
+def content(folder: Path) -> str:
+    """A short name for all that a folder says and weighs; ``BindlibError`` if it is empty."""
+    paths = sorted(path for pattern in READ for path in folder.rglob(pattern))
+    if not paths:
+        raise BindlibError(f"{folder} holds no model: it should have a config.json, a tokenizer and model.safetensors")
+    return revision(*paths)
+
+
+def refuse_pickles(folder: Path) -> None:
+    """``BindlibError`` if weights are only there as a pickle, which may run code when it is read."""
+    for pattern in PICKLES:
+        for path in folder.rglob(pattern):
+            if not any(path.parent.glob("*.safetensors")):
+                raise BindlibError(f"{path} is a pickle, so it is refused: save its weights as model.safetensors")
