@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 BOOK = Path(os.environ.get("BINDLIB_HTML") or ROOT / "_build" / "html")
 COLUMNS = ("page", "first_kB", "next_kB", "p50_ms", "p95_ms", "shift", "chart_px")
 SCREENS = (390, 1280)  # widths in pixels
-MOVES, TIMES = 60, 4  # of the mouse from one end of a slider to the other, and how often it goes
+MOVES, TIMES = 60, 2  # of the mouse from one end of a slider to the other, and how often it goes
 PLAIN = "A page\n======\n\n" + "Plain words, as Sphinx sets them when it is told nothing else.\n\n" * 40
 
 WATCH = """() => {

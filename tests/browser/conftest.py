@@ -18,6 +18,10 @@ FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--dis
          "--disable-component-update", "--disable-sync"]  # fmt: skip
 WIDTHS = (390, 1280)
 MODES = ("light", "dark")
+UNFOLD = """() => {
+  document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
+  return Promise.all(document.getAnimations().map((fading) => fading.finished));
+}"""
 
 
 @dataclass
@@ -136,7 +140,7 @@ def visit(browser: Browser, url: str, name: str, width: int, mode: str) -> Visit
     page.wait_for_load_state("networkidle")
     _settle(page)
     seen.faults = page.evaluate((Path(__file__).parent / "faults.js").read_text())
-    page.evaluate("() => document.querySelectorAll('details').forEach((folded) => { folded.open = true; })")
+    page.evaluate(UNFOLD)
     seen.axe = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
     context.close()
     return seen

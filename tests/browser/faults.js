@@ -37,7 +37,7 @@
     // A picture of the page's own, as opposed to decoration, needs words even if alt="" is valid.
     wordless: [...article.querySelectorAll("img")].filter((n) => shown(n) && !n.alt).map(label),
     undrawn: figures.filter((f) => !f.querySelector(
-      "svg .mark-line path, svg .mark-area path, svg .mark-symbol path, svg .mark-rect path, svg .mark-rule line, svg .mark-arc path",
+      "svg .mark-line path, svg .mark-area path, svg .mark-symbol path, svg .mark-rect path, svg .mark-rule line, svg .mark-arc path, svg .mark-image image",
     )).map(label),
     silent: figures.flatMap((f) => [...f.querySelectorAll("[data-signal]")])
       .filter((r) => !r.textContent.trim() || !r.dataset.value || r.dataset.value === "undefined").map(label),

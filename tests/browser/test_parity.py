@@ -65,11 +65,11 @@ def total(request):
     """The tally of all pages, told at the end."""
     tally = Tally()
     yield tally
-    tell = request.config.pluginmanager.getplugin("terminalreporter").write_line
-    tell(
-        f"\nparity: {tally.settings} settings, {tally.readouts} readouts, worst difference {tally.worst:.1e}"
-        f" ({tally.where}); in {tally.helped} settings the keyboard finished what a pixel was too coarse for"
-    )
+    with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+        print(
+            f"\nparity: {tally.settings} settings, {tally.readouts} readouts, worst difference {tally.worst:.1e}"
+            f" ({tally.where}); in {tally.helped} settings keys finished what a pixel was too coarse for"
+        )
 
 
 def figures(html: Path, chapter: str) -> list[dict]:

@@ -96,3 +96,23 @@ def test_can_be_seen_named_and_hit(figure):
     control.focus()
     outline = control.evaluate("(node) => getComputedStyle(node).outlineStyle + getComputedStyle(node).outlineWidth")
     assert outline == "solid3px"
+
+
+def test_a_brush_selects_the_points_in_it(origin, open_page, settle):
+    page = open_page(f"{origin}/chapters/measurements.html")
+    settle(page)
+    figure = page.locator("figure.bindlib-figure").filter(has=page.locator("[data-signal=farthest]")).first
+    figure.locator("svg").evaluate("(node) => node.scrollIntoView({ block: 'center', behavior: 'instant' })")
+    boxes = "(nodes) => nodes.map((node) => node.getBoundingClientRect()).map((b) => [b.x, b.y, b.width, b.height])"
+    x, y, width, height = np.array(figure.locator(".scenes_marks path").evaluate_all(boxes)).T
+    x, y = x + width / 2, y + height / 2
+    assert value(figure, "count") == len(x)
+    left, right = np.median(x), x.max() + 3
+    page.mouse.move(left, y.min() - 3)
+    page.mouse.down()
+    page.mouse.move(right, np.median(y), steps=5)
+    page.mouse.up()
+    inside = np.sum((x > left) & (y < np.median(y)))
+    assert 0 < inside < len(x) and abs(value(figure, "count") - inside) <= 2  # a point may lie on the edge
+    page.mouse.dblclick(left, y.min() - 3 + (np.median(y) - y.min()) / 2)
+    assert value(figure, "count") == len(x)
