@@ -3,7 +3,6 @@
 What a command needs is imported inside it, so that ``bindlib --help`` answers at once.
 """
 
-import logging
 import sys
 import traceback
 from contextlib import redirect_stdout, suppress
@@ -13,8 +12,8 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from bindlib import __version__
-from bindlib.errors import BindlibError, CheckFailed, interruptible, printable, system_fault
-from bindlib.terminal import output, replace_closed_streams, say, show
+from bindlib.errors import BindlibError, CheckFailed, interruptible, system_fault
+from bindlib.terminal import log_to_stderr, output, replace_closed_streams, say, show
 
 app = typer.Typer(
     help="The Limits of Binding: build the book, check its claims, measure encoders.",
@@ -32,7 +31,7 @@ Data = Annotated[
     typer.Option(metavar="NAME|FILE", help="quartets (default), drawn, sugarcrepe, a file; may be repeated."),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep embeddings.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of every random draw.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random draw.")]
 
 
 def main() -> None:
@@ -40,9 +39,7 @@ def main() -> None:
     debug = DEBUG in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
     replace_closed_streams()
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="bindlib: %(message)s")
-    logging.getLogger().handlers[0].addFilter(_make_printable)
-    logging.getLogger("bindlib").setLevel(logging.DEBUG if debug else logging.WARNING)
+    log_to_stderr(debug)
     try:
         app(arguments)
     except BindlibError as error:
@@ -64,11 +61,6 @@ def _print_version(wanted: bool) -> None:
         with output():
             print(__version__)
         raise typer.Exit
-
-
-def _make_printable(record: logging.LogRecord) -> bool:
-    record.msg, record.args = printable(record.getMessage()), ()
-    return True
 
 
 @app.callback()
@@ -189,7 +181,7 @@ def encoders(
     as_json: Json = False,
     clear_cache: Annotated[bool, typer.Option("--clear-cache", help="Remove the kept embeddings instead.")] = False,
 ) -> None:
-    """List the encoders, and whether each can be loaded now."""
+    """List the encoders, and whether each can be loaded now; with --json also their sources and hashes."""
     if clear_cache:
         from bindlib.encoders import cache
 
@@ -200,6 +192,9 @@ def encoders(
     with redirect_stdout(sys.stderr):
         rows = listing()
     show(rows, as_json, ("name", "loadable", "licence", "description"))
+    for row in rows:
+        if row["why_not"]:
+            say(f"{row['name']} cannot be loaded: {row['why_not']}")
 
 
 @app.command()
@@ -216,7 +211,11 @@ def measure(
     no_cache: NoCache = False,
     seed: Seed = 0,
 ) -> None:
-    """Measure how far encoders tell a caption from its swap, and how much of the cap they use."""
+    """Measure how far encoders tell a caption from its swap, and how much of the cap they use.
+
+    A file is .csv or .jsonl with the columns of pairs (caption, negative), of triplets (query, positive, swapped), both
+    with an optional subset, or of quartets (caption, swap, caption_reordered, swap_reordered, anchor).
+    """
     if cluster and jobs:
         raise BindlibError("--jobs is for this machine and --cluster for another: give one of the two")
     from bindlib.measurements.sweep import Settings, sweep

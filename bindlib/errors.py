@@ -49,7 +49,7 @@ def interruptible(told: str) -> Iterator[None]:
 
 def printable(text: str) -> str:
     """``text`` with what could steer a terminal or a page (control and bidirectional characters) spelled out."""
-    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t\u00a0" else c.encode("unicode_escape").decode() for c in text)
 
 
 def system_fault(error: OSError) -> str:

@@ -1,10 +1,11 @@
 """What a command writes: results to standard output (JSON or a table), all else to standard error."""
 
 import json
+import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -19,6 +20,23 @@ def replace_closed_streams() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (for the process's life)
+
+
+def log_to_stderr(debug: bool) -> None:
+    """Warnings go to standard error, each once and safe to show; with ``debug`` all that this package logs."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="bindlib: %(message)s")
+    logging.getLogger().handlers[0].addFilter(_first_time())
+    logging.getLogger("bindlib").setLevel(logging.DEBUG if debug else logging.WARNING)
+
+
+def _first_time() -> Callable[[logging.LogRecord], bool]:
+    told: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        record.msg, record.args = printable(record.getMessage()), ()
+        return not (record.msg in told or told.add(record.msg))
+
+    return is_new
 
 
 def say(line: str) -> None:
@@ -54,9 +72,11 @@ def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...])
 
     table = Table(box=SIMPLE)
     for column in columns:
-        whole = max((len(_cell(row.get(column))) for row in rows), default=0) <= UNBROKEN
+        cells = [_cell(row.get(column)) for row in rows]
+        whole = max(map(len, cells), default=0) <= UNBROKEN
         header = column.replace("_", "\n" if whole else " ")
-        table.add_column(header, no_wrap=whole, overflow="fold")
+        name = not any(" " in cell for cell in cells)  # half a name cannot be copied
+        table.add_column(header, no_wrap=whole or name, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
     console = Console()

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import os
 import shlex
 import subprocess
@@ -246,6 +247,34 @@ def test_a_table_is_never_narrower_than_can_be_read(command, monkeypatch):
     monkeypatch.setenv("COLUMNS", "20")
     _, out, _ = command("measure", "a", "--device", "cpu")
     assert "x" * 40 in out
+
+
+def test_names_stand_whole_in_a_narrow_table_and_what_is_missing_is_told(command, monkeypatch):
+    rows = [{"name": "open_clip:ARCH/PRETRAINED", "loadable": False, "licence": "that of the weights", "why_not":
+             "no torch: install it", "description": "a dual encoder with the tag or checkpoint " * 3}]  # fmt: skip
+    provide(monkeypatch, "bindlib.encoders.zoo", listing=lambda: rows)
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, err = command("encoders")
+    assert "open_clip:ARCH/PRETRAINED" in out and max(map(len, out.splitlines())) <= 80 + len("  ") * 2
+    assert err == "open_clip:ARCH/PRETRAINED cannot be loaded: no torch: install it\n"
+
+
+def test_a_warning_is_told_once(command, monkeypatch):
+    def report(*_):
+        for word in ("one", "one", "two", "one"):
+            logging.getLogger("bindlib.x").warning("a word: %s", word)
+        return ""
+
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    provide(monkeypatch, "bindlib.measurements.report", report=report)
+    _, _, err = command("report", "glove", "--out", "c.html", "--device", "cpu")
+    assert err == "bindlib: a word: one\nbindlib: a word: two\nthe card is in c.html\n"
+
+
+@pytest.mark.parametrize("arguments", ["measure a", "report a --out c.html", "train --out x", "claims"])
+def test_a_seed_that_a_file_or_torch_cannot_hold_is_refused(command, arguments):
+    code, _, err = command(*arguments.split(), "--seed", str(2**32))
+    assert code == 2 and "--seed" in err and "4294967295" in err
 
 
 def test_half_a_character_in_a_row_is_spelled_out(command, monkeypatch):

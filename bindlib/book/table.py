@@ -39,7 +39,7 @@ class Table:
             cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
             lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
         return (
-            '<div class="bindlib-table" tabindex="0" role="region" aria-label="table of values">'
+            '<div class="bindlib-table" tabindex="0" role="group" aria-label="table of values">'
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table></div>"
         )
 

@@ -186,7 +186,7 @@ def _files(where: Path) -> list[Path]:
 @cache
 def _warn(path: Path, fault: str) -> None:
     """A warning, once a process."""
-    log.warning("the cache of embeddings, %s: %s (%s=FOLDER moves it)", path, fault, VARIABLE)
+    log.warning("the cache of embeddings, %s: %s (%s=FOLDER moves it)", path, " ".join(fault.split()), VARIABLE)
 
 
 def _id(key: bytes) -> int:

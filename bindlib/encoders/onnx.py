@@ -60,8 +60,16 @@ def from_file(name: str, source: str) -> TextTower:
     model's number of positions.
     """
     graph, tokenizer = check(name, source)
-    data = sorted(path for path in graph.parent.glob(f"{graph.name}*") if path.is_file())  # large graphs keep it beside
-    return tower(name, graph, tokenizer, _context(tokenizer), revision(*data, tokenizer))
+    return tower(name, graph, tokenizer, _context(tokenizer), revision(graph, *_data(graph), tokenizer))
+
+
+def _data(graph: Path) -> list[Path]:
+    """The files beside a graph that it may read: large ones keep their weights there, and name the file."""
+    content = graph.read_bytes()
+    return [
+        path for path in sorted(graph.parent.iterdir())
+        if path != graph and path.name.encode() in content and path.is_file()
+    ]  # fmt: skip
 
 
 def tower(name: str, graph: Path, tokenizer: Path, context: int | None, version: str) -> TextTower:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import numpy as np
 from bindlib.encoders.base import DualTower, TextEncoder, TextTower
 from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
+
+PARTS = ("name", "revision", "context_length", "encode_text", "count_truncated")  # of a ``TextEncoder``
 
 
 def check(name: str, source: str) -> tuple[str, str]:
@@ -26,6 +29,8 @@ def check(name: str, source: str) -> tuple[str, str]:
     module, _, function = source.partition(":")
     if not (module and function):
         raise BindlibError(f"{name!r} needs a module and a function: write python:my_encoder:encode")
+    if module.endswith(".py"):
+        raise BindlibError(f"{name!r} names a file: write python:{Path(module).stem}:{function}, in the file's folder")
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     if _guarded(name, "cannot be looked for", find_spec)(module) is None:
@@ -43,21 +48,42 @@ def load(name: str, source: str) -> TextTower:
     Raises ``BindlibError`` naming the error that the user's code raised, while it is imported or whenever it is called.
     """
     module, function = check(name, source)
-    found = _guarded(name, "cannot be imported", importlib.import_module)(module)
+    found = _guarded(name, "cannot be imported", _imported)(module)
     for part in function.split("."):
         if not hasattr(found, part):
             raise BindlibError(f"{name}: {module} has no {function}: write python:MODULE:FUNCTION")
         found = getattr(found, part)
     file = getattr(sys.modules[module], "__file__", None)
     call = partial(_guarded, name, "failed", file=file)
-    version = revision(Path(file)) if file else "no file"
+    version = _content(sys.modules[module])
     if isinstance(found, type):
         raise BindlibError(f"{name}: {function} is a class: name an object of it, or a function")
     if isinstance(found, TextEncoder):
         return _of_object(name, version, found, call)
     if not callable(found):
-        raise BindlibError(f"{name}: {function} is neither a function nor an object with the methods of TextEncoder")
+        missing = [part for part in PARTS if not hasattr(found, part)]
+        raise BindlibError(
+            f"{name}: {function} is neither a function nor an object like TextEncoder: it has no {', '.join(missing)}"
+        )
     return TextTower(name, version, None, call(_to_array(found)))
+
+
+_CODE: dict[str, str] = {}  # what each module's file held when its code was run here
+
+
+def _imported(module: str) -> ModuleType:
+    """The module, run again if its file has changed: a process may outlive an edit, and would call the old code."""
+    known = module in sys.modules
+    found = importlib.import_module(module)
+    content = _content(found)
+    if known and _CODE.get(module, content) != content:
+        found = importlib.reload(found)
+    _CODE[module] = content
+    return found
+
+
+def _content(module: ModuleType) -> str:
+    return revision(Path(module.__file__)) if getattr(module, "__file__", None) else "no file"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +116,13 @@ def _of_object(name: str, version: str, found: TextEncoder, call: Callable) -> T
 
 
 def _to_array(function: Callable) -> Callable[[list], np.ndarray]:
-    return lambda items: np.asarray(function(list(items)), dtype=np.float64)
+    def rows(items: list) -> np.ndarray:
+        found = function(list(items))
+        if np.iscomplexobj(found):  # NumPy would drop the imaginary parts
+            raise TypeError("the vectors are complex: give real ones")
+        return np.asarray(found, dtype=np.float64)
+
+    return rows
 
 
 def _guarded(name: str, what: str, function: Callable, file: str | None = None) -> Callable[[Any], Any]:
@@ -110,4 +142,6 @@ def _guarded(name: str, what: str, function: Callable, file: str | None = None) 
 def _place(error: BaseException, file: str | None) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename != __file__]
     frames = [frame for frame in frames if frame.filename == file] or frames
+    if frames and frames[-1].filename.startswith("<frozen"):  # in Python's own import: the error names the place
+        return ""
     return f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""

@@ -36,6 +36,13 @@ class Card:
     check: Callable[[str, str], object] = field(default=lambda name, parameters: None, repr=False)
     cacheable: bool = True
 
+    def runs_on(self, device: str) -> str:
+        """Where the encoder computes if it is given the torch ``device``: without torch on the CPU.
+
+        Of a function of the user's own nobody knows; it stands under ``device``.
+        """
+        return device if "torch" in self.needs or self.kind == "python" else "cpu"
+
     def problem(self) -> str:
         """Why the encoder can't be loaded now, with the fix; empty if it can. Imports nothing."""
         missing = [module for module in self.needs if find_spec(module) is None]
@@ -202,11 +209,17 @@ def load_encoder(name: str, device: str = "cpu", cache: bool = False) -> TextEnc
     Raises ``BindlibError`` on an unknown name, a missing package, a weight file with another hash, or a bad device.
     """
     card, parameters = require(name)
+    device = card.runs_on(device)
     with _readable(name):
         if "torch" in card.needs:
             _check_device(device)
         tower = card.load(name, parameters, [file.locate() for file in card.files], device)
     return cached(tower, device) if cache and card.cacheable else tower
+
+
+def device_of(name: str, device: str) -> str:
+    """``Card.runs_on`` of the encoder ``name``."""
+    return _find(name)[0].runs_on(device)
 
 
 def require(name: str) -> tuple[Card, str]:

@@ -201,10 +201,10 @@ def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
         "unsatisfiable or unknown at the chosen dimension and required margin. With nothing supposed and the dimension "
         "free every set of axioms is satisfiable; each hypothesis turns some cells unsatisfiable.",
         readouts=(
-            Readout("verdict", "verdict"),
-            Readout("reason", "because"),
+            Readout("verdict", "verdict", ""),
+            Readout("reason", "because", ""),
+            Readout("margins", "margins of the encoder found"),
             Readout("best", "best worst margin found"),
-            Readout("margins", "margins of that encoder"),
             Readout("high", "no encoder exceeds"),
             Readout("margin", "required margin", ".2f"),
         ),

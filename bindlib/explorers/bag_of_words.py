@@ -165,8 +165,8 @@ def word_orders(rows: Sequence[dict[str, Any]], first: str | None = None) -> Fig
         readouts=(
             Readout("order_distance", "to the other order, same scene"),
             Readout("swap_distance", "to the swap, another scene"),
-            Readout("moved_more", "moved more"),
-            Readout("switched", "position embeddings"),
+            Readout("moved_more", "moved more", ""),
+            Readout("switched", "position embeddings", ""),
         ),
         prompt="Before you move it: which encoders will not move at all? And which of them are moved more by another "
         "order of the same scene than by another scene?",

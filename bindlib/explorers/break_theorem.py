@@ -1,5 +1,6 @@
 """Break this theorem: untick a hypothesis and see the smallest scene that breaks what is left."""
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -72,7 +73,7 @@ def said(label: str, dropped: str | None, outcome: Outcome) -> dict[str, str]:
         "scene": _scene(outcome),
         "captions": "; ".join(outcome.captions),
         "promised": f"{outcome.quantity}: {promise}",
-        "found": number(outcome.found) + (f"; {outcome.note}" if outcome.note else ""),
+        "found": number(outcome.found) + (f"; {re.sub('-(?=[0-9])', '−', outcome.note)}" if outcome.note else ""),
         "verdict": verdict,
         "size": outcome.size + (f"; draw {outcome.tried:,} of the search" if outcome.tried else ""),
     }
@@ -117,7 +118,9 @@ def chart(label: str, seed: int = 0) -> Figure:
 def _answer(of: int, breaking: Sequence[str]) -> str:
     if len(breaking) == of:
         return "It needs every one. Untick one at a time: the picture then shows the smallest scene that was found."
-    return "It needs " + " and ".join(f"“{h}”" for h in breaking) + ". What else is listed makes its wording shorter."
+    return (
+        "It needs " + " and ".join(f"“{h}”" for h in breaking) + ". What else is listed only makes its formula simpler."
+    )
 
 
 def _params(label: str, words: Sequence[dict[str, str]]) -> list[alt.Parameter]:

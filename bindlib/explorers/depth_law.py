@@ -12,7 +12,7 @@ import numpy as np
 from bindlib.book.controls import choice, slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
-from bindlib.explorers.drawing import ONE, data
+from bindlib.explorers.drawing import ONE, data, log_ticks
 from bindlib.explorers.fresh import Measured
 from bindlib.explorers.live import Live
 from bindlib.theory import depth_law as theory
@@ -109,7 +109,9 @@ def chart(rows: Sequence[dict[str, Any]] | None = None) -> Figure:
     x = _DEPTH.copy()
     x.scale = alt.Scale(domain=[0.5, _DEEPEST + 0.5], nice=False)
     scale = alt.Scale(type="log", domain=[1e-4, 2], nice=False)
-    y = alt.Y("m:Q", title="swap margin (log scale)", scale=scale, axis=alt.Axis(format="~g"))
+    y = alt.Y(
+        "m:Q", title="swap margin (log scale)", scale=scale, axis=alt.Axis(format="~g", values=log_ticks(1e-4, 2))
+    )
     depths = alt.Chart(data({"depth": d} for d in range(1, _DEEPEST + 1))).transform_calculate(
         m="2 / pow(b, datum.depth)"
     )
@@ -173,7 +175,9 @@ def figure2a(rows: Sequence[dict[str, Any]]) -> Figure:
         _DEPTH, alt.Y("law:Q", scale=scale), color, alt.StrokeDash("series:N", legend=None)
     )
     tooltip = ["series:N", "depth:Q", alt.Tooltip("margin:Q", format=".5f"), alt.Tooltip("product:Q", format=".4f")]
-    y = alt.Y("margin:Q", title="swap margin (log scale)", scale=scale, axis=alt.Axis(format="~g"))
+    y = alt.Y(
+        "margin:Q", title="swap margin (log scale)", scale=scale, axis=alt.Axis(format="~g", values=log_ticks(1e-3, 1))
+    )
     marks = base.mark_point(size=80, opacity=1).encode(_DEPTH, y, color, shape, tooltip=tooltip)
     shown = ("branching", "depth", "margin", "law", "product", "sd", "predicted_sd", "lowest", "highest")
     return Figure(
@@ -207,7 +211,7 @@ def staircase(rows: Sequence[dict[str, Any]]) -> Figure:
     steps = data(
         {"branching": b, "log_dim": n, "depth": theory.resolvable_depth(2**n, b)} for b in BRANCHINGS for n in LOG_DIMS
     )
-    x = alt.X("log_dim:Q", title="log2 of the dimension N", axis=alt.Axis(tickMinStep=1, format="d"),
+    x = alt.X("log_dim:Q", title="log₂ of the dimension N", axis=alt.Axis(tickMinStep=1, format="d"),
               scale=alt.Scale(domain=[min(LOG_DIMS), max(LOG_DIMS)], nice=False))  # fmt: skip
     y = alt.Y("depth:Q", title="resolvable depth", axis=alt.Axis(tickMinStep=1, format="d"))
     base = alt.Chart(steps)
@@ -253,7 +257,7 @@ def aliasing() -> Figure:
     x = _DEPTH.copy()
     x.scale = alt.Scale(domain=[1, 10])
     y = alt.Y("count:Q", title="bindings of their own (log scale)", scale=alt.Scale(type="log"),
-              axis=alt.Axis(format="~s"))  # fmt: skip
+              axis=alt.Axis(format="~s", values=log_ticks(1, 1e10), minExtent=50))  # fmt: skip
     legend, labels = alt.Legend(columns=1), list(_ROLES.values())
     color = alt.Color("roles:N", title=None, legend=legend,
                       scale=alt.Scale(domain=labels, range=[BLUE, GREEN, VERMILION]))  # fmt: skip

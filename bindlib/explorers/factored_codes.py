@@ -10,7 +10,7 @@ import numpy as np
 from bindlib.book.controls import choice, slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
-from bindlib.explorers.drawing import ONE, data
+from bindlib.explorers.drawing import ONE, data, log_ticks
 from bindlib.explorers.fresh import Fresh, Measured
 from bindlib.theory import factored_codes as theory
 
@@ -190,7 +190,7 @@ def figure10(rows: Sequence[dict[str, Any]]) -> Figure:
     base = alt.Chart(data(rows))
     lines = base.mark_line(opacity=0.7).encode(_SIZE, alt.Y("predicted:Q", scale=log), _COLOR, _DASH)
     tooltip = ["kind:N", "k:Q", *(alt.Tooltip(f"{name}:Q", format=".4f") for name in ("margin", "predicted", "ratio"))]
-    y = alt.Y("margin:Q", title="margin (log scale)", scale=log)
+    y = alt.Y("margin:Q", title="margin (log scale)", scale=log, axis=alt.Axis(format="~g", values=log_ticks(0.01, 1)))
     marks = base.mark_point(size=45, opacity=1).encode(_SIZE, y, _COLOR, _SHAPE, tooltip=tooltip)
     return Figure(
         alt.layer(lines, marks).properties(height=340),

@@ -8,7 +8,7 @@ import ipywidgets as widgets
 
 from bindlib.book.controls import Value
 from bindlib.book.figure import Figure
-from bindlib.explorers.live import Latest, Live
+from bindlib.explorers.live import Latest, Live, failure
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Measured(Figure):
 class Fresh(Live):
     """The widget of a figure whose ``computed`` takes long: it is called in a thread, for the newest values only.
 
-    ``busy`` says whether it is at work; ``settle()`` waits for readouts and picture.
+    ``busy`` says whether it is at work, or what error stopped it; ``settle()`` waits for readouts and picture.
     """
 
     def __init__(self, figure: Figure):
@@ -45,5 +45,7 @@ class Fresh(Live):
         self.busy.value = "<p>Computing …</p>"
         try:
             super()._changed(None)
-        finally:
-            self.busy.value = ""
+        except Exception as error:
+            self._readouts.value, self.busy.value = "", failure(error)
+            raise
+        self.busy.value = ""

@@ -50,8 +50,16 @@ class Latest:
             try:
                 self._action(**values)
             except Exception:
-                self._idle.set()  # whoever waits need not wait for ever
+                self._go_on()
                 raise
+
+    def _go_on(self) -> None:
+        """After a failure: what was asked for meanwhile is still done, and nobody waits for ever."""
+        with self._lock:
+            if self._waiting is None:
+                self._idle.set()
+                return
+        threading.Thread(target=self._work, daemon=True).start()
 
 
 class Live(widgets.VBox):
@@ -95,16 +103,18 @@ class Live(widgets.VBox):
         self._drawing.ask(**values)
 
     def _draw(self, **values: Value) -> None:
-        svg = base64.b64encode(self.figure.svg(**values).encode()).decode("ascii")
-        self._picture.value = (
-            f"<img alt='{escape(self.figure.alt, quote=True)}' style='max-width: 100%'"
-            f" src='data:image/svg+xml;base64,{svg}'>"
-        )
+        self._picture.value = picture(self.figure.svg(**values), self.figure.alt)
 
 
-def live(figure: Figure) -> Live:
-    """``figure`` as a live widget.  Raises ``ValueError`` when it has no ``computed``."""
-    return Live(figure)
+def picture(svg: str, says: str) -> str:
+    """An SVG as an HTML image with the alternative text ``says``."""
+    encoded = base64.b64encode(svg.encode()).decode("ascii")
+    return f"<img alt='{escape(says, quote=True)}' style='max-width: 100%' src='data:image/svg+xml;base64,{encoded}'>"
+
+
+def failure(error: Exception) -> str:
+    """An error in place of what was asked for, as HTML."""
+    return f"<p role='alert'>It stopped with an error: {escape(str(error))}</p>"
 
 
 def _input(control: Control) -> widgets.Widget:
@@ -170,7 +180,7 @@ class Job(widgets.VBox):
                     self.found.value = f"{shown}<p>Stopped.</p>"
                     return
         except Exception as error:
-            self.found.value = f"<p>It stopped with an error: {escape(str(error))}</p>"
+            self.found.value = failure(error)
             raise
         finally:
             self._busy(False)

@@ -12,7 +12,7 @@ from bindlib.book.palette import BLUE, GREEN, GREY, INK, VERMILION
 from bindlib.book.reported import reported
 from bindlib.book.table import with_interval
 from bindlib.encoders.base import SAME_POINT
-from bindlib.explorers.drawing import data
+from bindlib.explorers.drawing import apart, data
 from bindlib.explorers.live import Live
 
 KIND_COLOURS = {"trained": BLUE, "bag of words": VERMILION, "null: random weights": GREEN}
@@ -59,7 +59,8 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
 
     top = 1.08 * max(1.0, *(row["cap"] for row in rows))
     x = alt.X("cap:Q", title="cap 2√(2δ)", scale=alt.Scale(domain=[0, top]))
-    y = alt.Y("ceiling:Q", title="ceiling d", scale=alt.Scale(domain=[0, top * 0.42], clamp=True))
+    y_scale = alt.Scale(domain=[0, top * 0.42], clamp=True)
+    y = alt.Y("ceiling:Q", title="ceiling d", scale=y_scale)
     low, high = (reported(key).number / 100 for key in ("usage_low", "usage_high"))
     ends = alt.Chart(data({"cap": cap} for cap in np.linspace(0, top, 101)))
     wedge = (
@@ -69,9 +70,14 @@ def chart(rows: Sequence[dict[str, Any]]) -> Figure:
     )
     ray = ends.transform_calculate(ceiling="ray * datum.cap").mark_line(color=INK, strokeDash=[5, 4]).encode(x, y)
     points = alt.Chart(_points(rows)).mark_point(size=110, opacity=0.9).encode(x, y, **_kind_encodings())
-    names = (
-        alt.Chart(_points(rows)).mark_text(align="right", dx=-9, fontSize=11).encode(x, y, text=alt.Text("encoder:N"))
+    line = top * 0.42 * 14 / 340  # 14 pixels
+    heights = apart([row["ceiling"] for row in rows], gap=line, low=line / 2)
+    names = data(
+        {"encoder": row["encoder"], "cap": row["cap"], "height": height}
+        for row, height in zip(rows, heights, strict=True)
     )
+    names = alt.Chart(names).mark_text(align="right", dx=-9, fontSize=11)
+    names = names.encode(x, alt.Y("height:Q", scale=y_scale), text="encoder:N")
     counts = " + ".join(f"({row['ceiling']:.12g} <= ray * {row['cap']:.12g} ? 1 : 0)" for row in rows)
     params = [
         slider("ray", "usage of the dashed ray", 0, 0.42, 0.01, 0.2),

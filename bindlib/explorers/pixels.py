@@ -39,7 +39,7 @@ def samples(seed: int) -> Figure:
     captions = drawn.captions(scenes, rng.random(4) < 0.5)
     pictures = [_data_url(picture) for picture in drawn.pictures(scenes, rng)]
     rows = [
-        {"column": i % 2, "row": -(i // 2), "url": url, "caption": caption}
+        {"column": i % 2, "row": -(i // 2), "url": url, "lines": caption.replace(" and ", "\nand ")}
         for i, (url, caption) in enumerate(zip(pictures, captions, strict=True))
     ]
     x = alt.X("column:Q", axis=None, scale=alt.Scale(domain=[-0.5, 1.5]))
@@ -48,7 +48,7 @@ def samples(seed: int) -> Figure:
     return Figure(
         alt.layer(
             base.mark_image(width=96, height=96).encode(url="url:N"),
-            base.mark_text(dy=62, fontSize=12).encode(text="caption:N"),
+            base.mark_text(dy=60, fontSize=12, lineBreak="\n").encode(text="lines:N"),
         ).properties(height=300),
         alt=f"Four pictures of two coloured glyphs side by side on noisy grey: {'; '.join(captions)}.",
         table=tuple({"picture": i, "caption": caption} for i, caption in enumerate(captions, 1)),

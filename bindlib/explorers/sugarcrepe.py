@@ -34,8 +34,10 @@ def deciles(subsets: Subsets) -> Figure:
     Signals: ``encoder``, ``subset``, and ``low``, ``median``, ``high``, the first, fifth and ninth decile there.
     """
     rows, names = decile_rows(subsets), list(subsets)
-    x = alt.X("ceiling:Q", title="ceiling d of a caption and its negative", scale=alt.Scale(zero=True))
-    y = alt.Y("subset:N", title=None, sort=list(SUBSETS))
+    # The axis changes with the encoder, the room beside it does not: its last label stays within.
+    x = alt.X("ceiling:Q", title="ceiling d of a caption and its negative", scale=alt.Scale(zero=True),
+              axis=alt.Axis(labelFlush=True))  # fmt: skip
+    y = alt.Y("subset:N", title=None, sort=list(SUBSETS), axis=alt.Axis(labelPadding=12))  # a mark at 0 is wide
     colour = alt.Color("kind:N", title=None, scale=alt.Scale(domain=["other", "swap"], range=[BLUE, VERMILION]),
                        legend=alt.Legend(columns=1, labelExpr=_LEGEND))  # fmt: skip
     base = alt.Chart(data(rows)).transform_filter("datum.encoder == encoder")

@@ -1,6 +1,5 @@
 """The trained throttle: learning curves at each swap rate, and a training of your own with a kernel."""
 
-import base64
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -9,12 +8,12 @@ import altair as alt
 from bindlib.book.controls import Control, choice, slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.book.palette import BLUE, GREY, INK, PURPLE, VERMILION
-from bindlib.explorers.drawing import ONE, data
-from bindlib.explorers.live import Job, Live
+from bindlib.explorers.drawing import ONE, data, log_ticks
+from bindlib.explorers.live import Job, Live, picture
 
 Row = dict[str, Any]  # a ``Run`` of bindlib.remedies.trained_throttle as plain values
 Curve = Sequence[tuple[int, float]]  # steps and swap accuracies
-Train = Callable[[float, int, str], Iterable[tuple[int, float]]]  # from rate, seed and negatives to a curve
+Train = Callable[[float, int, str], Iterable[tuple]]  # from rate, seed and negatives to checks: step, accuracy, ...
 
 KINDS = {
     "all": "all captions of the batch",
@@ -55,9 +54,10 @@ def trained(rows: Sequence[Row]) -> Figure:
         .encode(
             x=alt.X("rate:O", title="swap rate π", sort=[f"{r:g}" for r in rates], axis=alt.Axis(labelAngle=0)),
             xOffset=alt.XOffset("negatives:N", sort=list(KINDS.values())),
-            y=alt.Y("steps:Q", title="training steps until it binds", scale=alt.Scale(type="log", domain=[200, _TOP])),
+            y=alt.Y("steps:Q", title="training steps until it binds", scale=alt.Scale(type="log", domain=[200, _TOP]),
+                    axis=alt.Axis(format=",", values=log_ticks(200, _TOP))),
             color=alt.Color("negatives:N", title="negatives", scale=_COLORS, legend=alt.Legend(columns=1)),
-            shape=alt.Shape("outcome:N", title=None, legend=alt.Legend(columns=1, orient="bottom"),
+            shape=alt.Shape("outcome:N", title=None, legend=alt.Legend(columns=1, orient="bottom", symbolFillColor=INK),
                             scale=alt.Scale(domain=list(_OUTCOMES), range=["circle", "triangle-up"])),
             tooltip=["rate:O", "negatives:N", "seed:O", "last_step:Q", alt.Tooltip("accuracy:Q", format=".3f")],
         )
@@ -194,8 +194,8 @@ def widget(rows: Sequence[Row]) -> Live:
 def training(train: Train, max_steps: int) -> Job:
     """Trainings at any π, one seed after another, with their curves as they grow.
 
-    ``train(rate, seed, negatives)`` gives pairs of step and swap accuracy and ends when the towers bind, after at most
-    ``max_steps`` steps.  Between two pairs a training can be stopped.
+    ``train(rate, seed, negatives)`` gives checks, each with the step and the swap accuracy first, and ends when the
+    towers bind, after at most ``max_steps`` steps.  Between two checks a training can be stopped.
     """
     controls = (
         Control("rate", "swap rate π", "range", 0.1, 0, 1, 0.01),
@@ -207,13 +207,13 @@ def training(train: Train, max_steps: int) -> Job:
         rows: list[Row] = []
         for seed in range(seeds):
             rows.append({"swap_rate": rate, "seed": seed, "negatives": negatives, "steps": None, "curve": []})
-            for step, accuracy in train(rate, seed, negatives):
+            for step, accuracy, *_ in train(rate, seed, negatives):
                 rows[-1]["curve"].append((step, accuracy))
                 rows[-1] |= {"last_step": step, "accuracy": accuracy}
                 rows[-1]["steps"] = step if accuracy > BOUND_AT else None
                 if len(rows[-1]["curve"]) % _PICTURED == 1:
-                    picture = _pictured(rows)
-                yield seed * max_steps + step, seeds * max_steps, _told(rows) + picture
+                    drawn = _pictured(rows)
+                yield seed * max_steps + step, seeds * max_steps, _told(rows) + drawn
         yield seeds * max_steps, seeds * max_steps, _told(rows) + _pictured(rows)
 
     return Job(controls, steps)
@@ -231,5 +231,4 @@ def _told(rows: Sequence[Row]) -> str:
 
 def _pictured(rows: Sequence[Row]) -> str:
     svg = learning_curves(rows).svg(step=max(row["last_step"] for row in rows))
-    picture = base64.b64encode(svg.encode()).decode("ascii")
-    return f"<img alt='The learning curves so far' style='max-width: 100%' src='data:image/svg+xml;base64,{picture}'>"
+    return picture(svg, "The learning curves so far")

@@ -61,22 +61,12 @@ def share(values: np.ndarray) -> Estimate:
 def quantile(values: np.ndarray, q: float) -> Estimate:
     """The ``q``-quantile of ``values`` ``(n,)``, ``n >= 1``, between order statistics that hold the true one in 95 %.
 
-    The number of values below the true quantile is binomial, whatever their distribution; draws nothing.
+    The number of values below the true quantile is binomial, whatever their distribution; draws nothing. No interval
+    where so few values have no such order statistics: for the first and the ninth decile, fewer than 36.
     """
     ordered, n = np.sort(values), len(values)
     found = float(np.quantile(ordered, q))
     low, high = (int(binom.ppf(p, n, q)) for p in (0.025, 0.975))
-    return Estimate(found, [float(min(found, ordered[max(low - 1, 0)])), float(max(found, ordered[min(high, n - 1)]))])
-
-
-def by_decile(by: np.ndarray, values: np.ndarray) -> list[float]:
-    """The mean of ``values`` in each of ten equal parts of the items, in increasing order of ``by``; both ``(n,)``.
-
-    Items with equal ``by`` share their mean, so that the result does not depend on the order of the items. Raises
-    ``ValueError`` for fewer than ten items.
-    """
-    if len(by) < 10:
-        raise ValueError(f"deciles need at least ten items, got {len(by)}")
-    _, tie = np.unique(by, return_inverse=True)
-    shared = (np.bincount(tie, values) / np.bincount(tie))[tie]
-    return [float(part.mean()) for part in np.array_split(shared[np.argsort(by, kind="stable")], 10)]
+    if low < 1 or high >= n:
+        return Estimate(found, None)
+    return Estimate(found, [float(min(found, ordered[low - 1])), float(max(found, ordered[high]))])

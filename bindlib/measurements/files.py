@@ -90,6 +90,8 @@ def _csv(data: str, text: str) -> tuple[str, list[Record]]:
     rows = _csv_rows(data, text)
     _, header = next(rows, (0, []))
     names = [name.strip().lower() for name in header]
+    if len(names) == 1 and (mark := next((mark for mark in ";\t|" if mark in names[0]), "")):
+        raise BindlibError(f"{data} has {mark!r} between its columns: save it with commas")
     kind = _kind(data, names)
     records = []
     for number, cells in rows:

@@ -44,14 +44,6 @@ class Correlation:
     interval: list[float] | None
     p_value: float
 
-    @property
-    def caveat(self) -> str:
-        """What so few points can't say."""
-        return (
-            f"{self.n} points are weak evidence: so few go together by chance quite often, and the subsets of one "
-            "benchmark are not a sample of anything."
-        )
-
 
 def correlate(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, ranks: bool = True) -> Correlation:
     """Spearman's rank correlation of ``x`` and ``y``, each ``(n,)`` with ``n >= 3``; Pearson's for ``ranks=False``.

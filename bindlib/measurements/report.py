@@ -62,8 +62,9 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
     sections = [section(encoder, dataset, settings.seed) for dataset in datasets.values()]
     content = {
         "name": printable(name), "revision": printable(encoder.revision), "card": card, "sections": sections,
-        "versions": versions(), "settings": settings, "references": _made_with(sections),
-        "kinds": KINDS, "labels": LABELS, "explanations": EXPLANATIONS, "names": NAMES, "worst_titles": WORST_TITLES,
+        "versions": versions(), "seed": settings.seed, "device": card.runs_on(settings.device),
+        "references": _made_with(sections), "kinds": KINDS, "labels": LABELS, "explanations": EXPLANATIONS,
+        "names": NAMES, "worst_titles": WORST_TITLES,
     }  # fmt: skip
     _write(out, _rendered("card.html", content))
     return _rendered("card.txt", content)

@@ -77,7 +77,7 @@ def _wide(key: Key, provenance: Provenance, subset: str, rows: list[Tidy]) -> Ro
     return {
         "encoder": key[0], "revision": provenance.encoder_revision,
         "data": key[1], "data_revision": provenance.data_revision,
-        "subset": subset, "n": rows[0]["n"],
+        "subset": subset, "n": next(row["n"] for row in rows if row["metric"] in COUNTS),
         **{count: int(values[count]) for count in COUNTS[1:]},
         **{row["metric"]: row["value"] for row in measured},
         "intervals": interval,

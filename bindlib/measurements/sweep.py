@@ -174,7 +174,8 @@ def _measured(task: Task) -> Cell | None:
     encoder = _encoder(task.encoder, device, task.settings.cache, task.sweep)
     if isinstance(encoder, Exception):
         raise encoder
-    provenance = Provenance(encoder.revision, task.dataset.revision, task.settings.seed, device, versions())
+    ran_on = zoo.device_of(task.encoder, device)
+    provenance = Provenance(encoder.revision, task.dataset.revision, task.settings.seed, ran_on, versions())
     if provenance == task.known:
         return None
     return Cell(

@@ -79,10 +79,11 @@ def _limits_of_quartets(row: Row, null: Sequence[Row], usages: Sequence[float]) 
 
 def _limits_of_pairs(row: Row, null: Sequence[Row], usages: Sequence[float]) -> Iterator[str]:
     yield "A pair has no anchor, so there is no cap: whether a distance is large depends on the encoder."
-    yield (
-        f"Only {row['permutations']} of the {row['n']} pairs exchange words and nothing else. The others differ in "
-        "their words, and a bag of words tells those apart too."
-    )
+    if row["permutations"] < row["n"]:
+        yield (
+            f"Only {row['permutations']} of the {row['n']} pairs exchange words and nothing else. The others differ in "
+            "their words, and a bag of words tells those apart too."
+        )
 
 
 def _limits_of_triplets(row: Row, null: Sequence[Row], usages: Sequence[float]) -> Iterator[str]:
@@ -109,6 +110,6 @@ def _of_every_kind(encoder: TextEncoder, dataset: Dataset, row: Row) -> Iterator
     else:
         yield f"None of the {texts} texts was cut."
     yield (
-        "An interval holds 95 % of resamples of these items. It speaks for more items made in the same way, and not "
-        "for other sentences."
+        "An interval of 95 % is over these items. It speaks for more items made in the same way, and not for other "
+        "sentences."
     )

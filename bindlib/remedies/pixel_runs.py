@@ -19,6 +19,7 @@ from safetensors.torch import save_file
 from bindlib import __version__
 from bindlib.device import Device, resolve
 from bindlib.encoders import drawn, shipped
+from bindlib.encoders.shipped import CONFIG
 from bindlib.encoders.weights import file_hash
 from bindlib.errors import BindlibError
 from bindlib.remedies.pixel_throttle import Setting, Trainer
@@ -26,7 +27,7 @@ from bindlib.remedies.trained_throttle import one_thread
 from bindlib.theory import frontier
 from bindlib.theory.bag_of_words import ceiling, margin
 
-CHECKPOINT, LOG, STATE, CONFIG = "model.safetensors", "log.csv", "state.safetensors", "open_clip_config.json"
+CHECKPOINT, LOG, STATE = "model.safetensors", "log.csv", "state.safetensors"
 CHECK_SCENES, CHECK_SEED = 400, 1_000_003
 Row = dict[str, float]
 
@@ -34,14 +35,17 @@ Row = dict[str, float]
 def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
     """Train into ``folder``, going on where an earlier call with the same setting stopped; the checkpoint.
 
-    The checkpoint holds half-precision weights, with the command, versions and hashes in its metadata; ``log.csv`` and
-    the ``open_clip_config.json`` that open_clip needs lie beside it.  Deterministic on one machine and device.
+    The checkpoint holds half-precision weights, with the command, device, versions and hashes in its metadata;
+    ``log.csv`` and the ``open_clip_config.json`` that open_clip needs lie beside it.  Deterministic on one machine and
+    device.
     Raises ``BindlibError`` if the folder holds another training or a state that cannot be read, or cannot be written.
     """
+    if folder.exists() and not folder.is_dir():
+        raise BindlibError(f"--out {folder} is no folder: give another name")
     folder.mkdir(parents=True, exist_ok=True)
     checkpoint, state = folder / CHECKPOINT, folder / STATE
     for found in filter(Path.is_file, (checkpoint, state)):
-        if (theirs := shipped.metadata(found)["setting"]) != asdict(setting):
+        if (theirs := _setting_of(found)) != asdict(setting):
             raise BindlibError(f"{found} is of another training ({theirs}): give another folder")
     if checkpoint.is_file():
         return checkpoint
@@ -59,18 +63,28 @@ def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
         _write(folder / LOG, lambda path: _write_log(log, path))
         _write(folder / CONFIG, lambda path: path.write_bytes((shipped.FOLDER / CONFIG).read_bytes()))
         weights = {key: value.half() for key, value in trainer.model.state_dict().items()}
-        _save(weights, {"setting": asdict(setting), **provenance(setting)}, checkpoint)
+        _save(weights, {"setting": asdict(setting), **provenance(setting, trainer.device)}, checkpoint)
     state.unlink()
     return checkpoint
 
 
-def provenance(setting: Setting) -> dict:
-    """What else made the weights: the command, the versions, and the hashes of what the package adds."""
+def _setting_of(found: Path) -> dict:
+    try:
+        return shipped.metadata(found)["setting"]
+    except (BindlibError, KeyError) as error:
+        raise BindlibError(
+            f"{found} is damaged, or not of a training: remove it to train anew, or give another folder"
+        ) from error
+
+
+def provenance(setting: Setting, device: str) -> dict:
+    """What else made the weights: command, device, versions, and the hashes of what the package adds."""
     packages = ("torch", "open_clip_torch", "transformers", "numpy", "pillow")
     parts = (f"{shipped.ARCH}.json", "tokenizer.json", CONFIG)
     return {
         "architecture": shipped.ARCH,
         "command": setting.command,
+        "device": device,
         "versions": {"bindlib": __version__} | {name: version(name) for name in packages},
         "sha256": {part: file_hash(shipped.FOLDER / part) for part in parts},
     }

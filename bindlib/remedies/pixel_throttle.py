@@ -42,7 +42,7 @@ class Setting:
     @property
     def command(self) -> str:
         """What trains this, up to the folder."""
-        words = ["bindlib", "train", "--swap-rate", f"{self.swap_rate:g}", "--batches", self.batches]
+        words = ["bindlib", "train", "--swap-rate", str(self.swap_rate).removesuffix(".0"), "--batches", self.batches]
         return shlex.join([*words, "--seed", str(self.seed), "--steps", str(self.steps)])
 
 

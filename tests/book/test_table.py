@@ -25,6 +25,12 @@ def test_values_with_intervals():
     assert with_interval(None, None) == ""
 
 
+def test_a_cell_shows_an_interval_without_escapes():
+    table = Table([{"usage": with_interval(0.1875, [0.18, 0.2])}])
+    assert str(table).endswith("0.188\u00a0[0.180,\u00a00.200]")
+    assert "0.188\u00a0[0.180,\u00a00.200]</th>" in table._repr_html_()
+
+
 def test_what_rounds_to_zero_has_no_sign():
     assert str(Table([{"value": -0.0001}])).endswith("0.000") and "-" not in str(Table([{"value": -0.0001}]))
     assert with_interval(-1e-9, [-1e-9, 0.1]) == "0.000\u00a0[0.000,\u00a00.100]"

@@ -27,6 +27,15 @@ STATE = """(figure) => {
   return [Object.fromEntries(controls.map((c) => [c.name, value(c)])),
           Object.fromEntries(readouts.map((r) => [r.dataset.signal, r.dataset.value]))];
 }"""
+CLIPPED = """(figure) => {
+  const picture = figure.querySelector("svg").getBoundingClientRect();
+  const words = [...figure.querySelectorAll("svg text")];
+  return words.filter((t) => t.textContent && getComputedStyle(t).opacity > 0).filter((t) => {
+    const word = t.getBoundingClientRect();
+    return word.left < picture.left - 2 || word.right > picture.right + 2 ||
+      word.top < picture.top - 2 || word.bottom > picture.bottom + 2;
+  }).map((t) => t.textContent);
+}"""
 PLACE = """(node) => {
   node.scrollIntoView({ block: "center", behavior: "instant" });
   const box = node.getBoundingClientRect();
@@ -161,6 +170,7 @@ def check(figure: Locator, entry: dict, known: list[Control], name: str, tally: 
         wanted = position(control, entry["set"][control.name])
         if apart(wanted, str(at[control.name]).lower()) > TOLERANCE:
             tally.wrong.append(f"{name}: {control.name} is at {at[control.name]}, not at {wanted}")
+    tally.wrong += [f"{name}: “{word}” runs out of the picture" for word in figure.evaluate(CLIPPED)]
     for signal, value in entry["shown"].items():
         tally.compare(f"{name}: {signal}", value, shown.get(signal))
 

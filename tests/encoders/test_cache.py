@@ -189,6 +189,16 @@ def test_a_file_that_is_no_database_is_replaced_with_one_warning(content, tmp_pa
     assert len(toy.encoded) == len(CAPTIONS)
 
 
+def test_what_sqlite_says_in_several_lines_is_told_in_one(tmp_path, caplog, monkeypatch):
+    def damaged(*_):
+        raise sqlite3.DatabaseError("*** in database main ***\nFragmentation of 9 bytes on page 4")
+
+    monkeypatch.setattr(cache.Embeddings, "_check", damaged)
+    np.testing.assert_array_equal(Toy(tmp_path).encode(CAPTIONS), TRUTH)
+    assert all("\n" not in line for line in _lines(caplog))
+    assert "(*** in database main *** Fragmentation of 9 bytes on page 4)" in _lines(caplog)[0]
+
+
 @pytest.mark.parametrize("place", ["a file", "/proc/1/no-such-folder", "/dev/null", "a folder of its name"])
 def test_where_nothing_can_be_kept_measuring_goes_on_with_one_warning(place, tmp_path, caplog):
     folder = tmp_path / "cache" if place.startswith("a ") else Path(place)

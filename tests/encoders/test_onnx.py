@@ -28,9 +28,9 @@ MEANS = _units([TABLE[_ids(caption)].mean(axis=0) for caption in CAPTIONS])
 FIRSTS = _units([TABLE[_ids(caption)][0] for caption in CAPTIONS])
 
 
-def _write(folder: Path, outputs=(TOKENS,), file="model.onnx", **changes) -> Path:
+def _write(folder: Path, outputs=(TOKENS,), file="model.onnx", file_of_weights="", **changes) -> Path:
     folder.mkdir(exist_ok=True, parents=True)
-    (folder / file).write_bytes(tiny_onnx.encoder(TABLE, outputs, **changes))
+    (folder / file).write_bytes(tiny_onnx.encoder(TABLE, outputs, file=file_of_weights, **changes))
     tiny_models.tokenizer().save(str(folder / "tokenizer.json"))
     return folder / file
 
@@ -155,19 +155,25 @@ def test_a_folder_with_one_graph_is_enough_and_its_tokenizer_may_lie_above(tmp_p
     assert "holds 2 .onnx files" in _error(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "model.onnx_data"])
-def test_the_revision_is_the_content_of_graph_data_and_tokenizer(file, tmp_path):
-    path = _write(tmp_path)
-    before = _load(path).revision
+@pytest.mark.parametrize("graph", ["model.onnx", "model [fp32].onnx"])
+@pytest.mark.parametrize("file", ["graph", "tokenizer.json", "weights.bin"])
+def test_the_revision_is_the_content_of_graph_data_and_tokenizer(file, graph, tmp_path):
+    """A graph may keep its weights in a file of any name."""
+    path = _write(tmp_path, file=graph, file_of_weights="weights.bin" if file == "weights.bin" else "")
+    (tmp_path / "weights.bin").write_bytes(TABLE.tobytes())
+    before = _load(path)
+    np.testing.assert_allclose(before.encode_text(CAPTIONS), MEANS, atol=1e-6)
     (tmp_path / "README.md").write_text("words")
-    assert _load(path).revision == before
-    if file == "model.onnx":
+    assert _load(path).revision == before.revision
+    if file == "graph":
         path.write_bytes(tiny_onnx.encoder(TABLE + 1, (TOKENS,)))
     elif file == "tokenizer.json":
         (tmp_path / file).write_text((tmp_path / file).read_text() + "\n")
     else:
-        (tmp_path / file).write_bytes(b"weights")
-    assert _load(path).revision != before
+        (tmp_path / file).write_bytes((TABLE + 1).tobytes())
+    after = _load(path)
+    assert after.revision != before.revision
+    assert np.allclose(after.encode_text(CAPTIONS), MEANS, atol=1e-6) == (file == "tokenizer.json")
 
 
 def test_the_packaged_graph_and_a_copy_of_it_agree(encoder, tmp_path):

@@ -1,5 +1,7 @@
 import csv
 import json
+import re
+import shutil
 import socket
 
 import numpy as np
@@ -136,7 +138,7 @@ def test_the_first_weights_depend_on_the_seed_alone():
 
 @pytest.mark.parametrize("wrong", ["", "2", "gone.safetensors", "/", "\0.safetensors", "x" * 5000 + ".safetensors"])
 def test_a_wrong_name_is_answered_with_the_right_ones(wrong):
-    with pytest.raises(BindlibError, match=", ".join(NAMES)):
+    with pytest.raises(BindlibError, match=f"{', '.join(NAMES)}.*shipped:FOLDER/model.safetensors"):
         zoo.require(f"shipped:{wrong}")
 
 
@@ -161,4 +163,28 @@ def test_a_file_that_was_not_trained_here_is_refused(tmp_path, content):
     else:
         path.write_bytes(content)
     with pytest.raises(BindlibError, match="not written by bindlib train"):
+        zoo.load_encoder(f"shipped:{path}")
+
+
+@pytest.mark.parametrize("change", ["none", "no config", "other config", "other tokenizer"])
+def test_a_checkpoint_is_read_as_it_was_trained_or_not_at_all(change, tmp_path, monkeypatch):
+    """Alone it would get another preprocessing, and with another tokenizer other words."""
+    path = tmp_path / "mine.safetensors"
+    path.write_bytes(shipped.weights("", "1").read_bytes())
+    config, blame = (shipped.FOLDER / shipped.CONFIG).read_text(), tmp_path / shipped.CONFIG
+    if change != "no config":
+        blame.write_text(config if change != "other config" else config.replace("0.25", "0.5"))
+    if change == "other tokenizer":
+        other = tmp_path / "package"
+        shutil.copytree(shipped.FOLDER, other)
+        blame = other / "tokenizer.json"
+        blame.write_text(blame.read_text().replace('"red"', '"gold"'))
+        monkeypatch.setattr(shipped, "FOLDER", other)
+    if change == "none":
+        tower = zoo.load_encoder(f"shipped:{path}")
+        np.testing.assert_array_equal(
+            tower.encode_text(["a red A"]), zoo.load_encoder("shipped:1").encode_text(["a red A"])
+        )
+        return
+    with pytest.raises(BindlibError, match=f"{re.escape(str(blame))} is missing or not the one.*trained with"):
         zoo.load_encoder(f"shipped:{path}")

@@ -56,6 +56,19 @@ def test_the_revision_is_the_content_of_the_module(here):
     assert revisions[0].startswith("sha256:")
 
 
+def test_a_module_that_was_edited_is_run_again_and_an_unchanged_one_is_not(here):
+    """A worker, or a notebook, lives longer than an edit: revision and vectors must be those of the same code."""
+    first = zoo.load_encoder(
+        _write(here, "runs = [0]\ndef encode(captions):\n    return [[1.0, 0.0] for _ in captions]\n")
+    )
+    runs = sys.modules["my_encoder"].runs
+    zoo.load_encoder(first.name)
+    assert sys.modules["my_encoder"].runs is runs
+    second = zoo.load_encoder(_write(here, "def encode(captions):\n    return [[0.0, 1.0, 0.0] for _ in captions]\n"))
+    assert first.revision != second.revision
+    assert second.encode_text(["one"]).tolist() == [[0, 1, 0]]
+
+
 def test_the_current_folder_comes_first_and_neighbours_can_be_imported(here, monkeypatch, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("installed")
     (elsewhere / "my_encoder.py").write_text("raise RuntimeError('the wrong one')\n")
@@ -140,6 +153,7 @@ def test_a_crash_in_a_library_is_placed_in_the_user_s_code(here):
         ("return np.ones((len(captions), 2, 2))", "got an array of shape (3, 2, 2)"),
         ("return np.full((len(captions), 2), np.nan)", "not finite"),
         ("return np.zeros((len(captions), 2))", "is zero"),
+        ("return np.ones((len(captions), 2)) + 1j", "failed: TypeError: the vectors are complex"),
         ("raise SystemExit(3)", "failed: SystemExit: 3"),
     ],
 )
@@ -157,7 +171,7 @@ def test_rows_whose_length_changes_are_told(here):
     "code, told",
     [
         ("raise KeyError('x')\n", "KeyError: 'x' (my_encoder.py, line 3)"),
-        ("def broken(:\n", "SyntaxError: invalid syntax (my_encoder.py, line 3)"),
+        ("def broken(:\n", "SyntaxError: invalid syntax (my_encoder.py, line 3) (--debug"),
         ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module' (my_encoder.py, line 3)"),
     ],
 )
@@ -174,6 +188,8 @@ def test_a_module_that_cannot_be_imported_is_told(code, told, here):
         ("python:no_such_module_here:encode", "there is no module no_such_module_here in"),
         ("python:no.such.module:encode", "cannot be looked for: ModuleNotFoundError"),
         ("python:..:encode", "cannot be looked for"),
+        ("python:my_encoder.py:encode", "names a file: write python:my_encoder:encode"),
+        ("python:src/my_encoder.py:encode", "names a file: write python:my_encoder:encode"),
     ],
 )
 def test_a_bad_name_is_told_before_anything_is_imported(name, hint, here):
@@ -189,8 +205,11 @@ def test_asking_for_a_module_does_not_run_it(here):
 
 @pytest.mark.parametrize(
     "function, hint",
-    [("absent", "my_encoder has no absent"), ("Kind", "Kind is a class"), ("NUMBER", "NUMBER is neither a function")],
-)
+    [
+        ("absent", "my_encoder has no absent"), ("Kind", "Kind is a class"), ("NUMBER", "NUMBER is neither a function"),
+        ("half", "it has no revision, context_length, count_truncated"),
+    ],
+)  # fmt: skip
 def test_what_cannot_encode_is_told(function, hint, here):
-    _write(here, "NUMBER = 3\nclass Kind: pass\n")
+    _write(here, "NUMBER = 3\nclass Kind:\n    name = encode_text = ''\nhalf = Kind()\n")
     assert hint in _error(f"python:my_encoder:{function}")

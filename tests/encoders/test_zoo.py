@@ -267,6 +267,14 @@ def test_a_checkpoint_without_permission_is_not_called_missing(monkeypatch, tmp_
         zoo.require(f"open_clip:ViT-B-32/{tmp_path / 'model.pt'}")
 
 
+def test_an_encoder_without_torch_is_on_the_cpu_whatever_is_asked_for():
+    on = {card.name: zoo.device_of(card.name, "cuda") for card in zoo.CARDS}
+    assert {name for name, device in on.items() if device == "cpu"} == {
+        "paraphrase-l3", "use-multilingual", "glove", "onnx:FILE.onnx",
+    }  # fmt: skip
+    assert set(on.values()) == {"cpu", "cuda"} and zoo.device_of("minilm", "cpu") == "cpu"
+
+
 def test_a_device_that_is_not_there_is_an_error():
     with pytest.raises(BindlibError, match=r"'abacus' cannot be used.*use cpu"):
         zoo.load_encoder("minilm", device="abacus")

@@ -25,9 +25,13 @@ def _value(name: str, element: int, dims: tuple[int | str, ...]) -> bytes:
     return _field(1, name) + _field(2, _field(1, _field(1, element) + _field(2, shape)))
 
 
-def _tensor(name: str, array: np.ndarray) -> bytes:
+def _tensor(name: str, array: np.ndarray, file: str = "") -> bytes:
+    """The values lie in the tensor, or in ``file`` beside the graph."""
     element = FLOAT if array.dtype == np.float32 else INT64
-    return _fields(1, array.shape) + _field(2, element) + _field(8, name) + _field(9, array.tobytes())
+    told = _fields(1, array.shape) + _field(2, element) + _field(8, name)
+    if file:
+        return told + _field(13, _field(1, "location") + _field(2, file)) + _field(14, 1)
+    return told + _field(9, array.tobytes())
 
 
 def _node(operator: str, inputs: list[str], output: str, **attributes: int) -> bytes:
@@ -35,10 +39,10 @@ def _node(operator: str, inputs: list[str], output: str, **attributes: int) -> b
     return _fields(1, inputs) + _field(2, output) + _field(4, operator) + _fields(5, told)
 
 
-def graph(nodes: list[bytes], inputs: dict, outputs: dict, constants: dict[str, np.ndarray]) -> bytes:
-    """A model; ``inputs`` and ``outputs`` map names to an element type and dimensions."""
+def graph(nodes: list[bytes], inputs: dict, outputs: dict, constants: dict[str, np.ndarray], file: str = "") -> bytes:
+    """A model; ``inputs`` and ``outputs`` map names to an element type and dimensions; ``file``: the first constant."""
     parts = _fields(1, nodes) + _field(2, "tiny")
-    parts += _fields(5, [_tensor(name, array) for name, array in constants.items()])
+    parts += _fields(5, [_tensor(name, array, "" if i else file) for i, (name, array) in enumerate(constants.items())])
     parts += _fields(11, [_value(name, *told) for name, told in inputs.items()])
     parts += _fields(12, [_value(name, *told) for name, told in outputs.items()])
     return _field(1, 8) + _field(7, parts) + _field(8, _field(1, "") + _field(2, 18))
@@ -47,8 +51,8 @@ def graph(nodes: list[bytes], inputs: dict, outputs: dict, constants: dict[str, 
 TEXT = {name: (INT64, ("n", "tokens")) for name in ("input_ids", "attention_mask")}
 
 
-def encoder(table: np.ndarray, outputs: tuple[str, ...], inputs: dict = TEXT) -> bytes:
-    """A table of token vectors ``(words, dim)`` float32.
+def encoder(table: np.ndarray, outputs: tuple[str, ...], inputs: dict = TEXT, file: str = "") -> bytes:
+    """A table of token vectors ``(words, dim)`` float32, which lies in ``file`` beside the graph if one is named.
 
     The output ``last_hidden_state`` is the rows of the tokens, any other their mean, padding included.
     """
@@ -56,4 +60,4 @@ def encoder(table: np.ndarray, outputs: tuple[str, ...], inputs: dict = TEXT) ->
     nodes = [_node("Gather", ["table", "input_ids"], tokens)]
     nodes += [_node("ReduceMean", [tokens, "axes"], name, keepdims=0) for name in outputs if name != tokens]
     told = {name: (FLOAT, ("n", "tokens", dim) if name == tokens else ("n", dim)) for name in outputs}
-    return graph(nodes, inputs, told, {"table": table, "axes": np.array([1])})
+    return graph(nodes, inputs, told, {"table": table, "axes": np.array([1])}, file)

@@ -9,7 +9,7 @@ import vl_convert
 from parity import agree_everywhere, random_settings
 
 from bindlib.explorers import bag_of_words as explorer
-from bindlib.explorers.live import live
+from bindlib.explorers.live import Live
 from bindlib.scenes import RED_CAR_BLUE_DOG, Quartet, Scene
 from bindlib.theory.bag_of_words import attention_tower, ceiling
 
@@ -85,7 +85,7 @@ def test_random_towers_are_those_of_the_theory():
 
 
 def test_the_live_figure_of_the_chart(figures):
-    widget = live(figures["chart"])
+    widget = Live(figures["chart"])
     for values in random_settings(figures["chart"], 4):
         for name, value in values.items():
             widget.inputs[name].value = value

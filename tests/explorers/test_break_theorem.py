@@ -2,11 +2,15 @@
 
 from html import unescape
 from itertools import product
+from pathlib import Path
 
 import pytest
 
 from bindlib.book import claims
+from bindlib.book.notebook import read
 from bindlib.explorers import break_theorem
+
+ROOT = Path(__file__).parents[2]
 
 
 def boxes(figure):
@@ -53,3 +57,11 @@ def test_the_widget_of_every_chapter_searches_anew(chapter):
 def test_a_chapter_without_searches_has_no_widget():
     with pytest.raises(KeyError, match="measurements"):
         break_theorem.widget("measurements")
+
+
+@pytest.mark.parametrize("chapter", claims.CHAPTERS)
+def test_a_chapter_names_both_of_its_live_versions(chapter):
+    cells = read(ROOT / "chapters" / f"{chapter}.ipynb")["cells"]
+    words = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    assert f'In a live notebook `break_theorem.widget("{chapter}")` searches anew' in words
+    assert "In a live notebook `explorer.widget(" in words

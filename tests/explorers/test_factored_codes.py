@@ -8,7 +8,7 @@ import vl_convert
 from parity import agree_everywhere, random_settings
 
 from bindlib.explorers import factored_codes as explorer
-from bindlib.explorers.live import live
+from bindlib.explorers.live import Live
 from bindlib.theory import factored_codes as theory
 
 
@@ -38,7 +38,7 @@ def test_the_page_says_what_the_theory_says(name, figures, signals):
 
 @pytest.mark.parametrize("name", ["chart", "leakage"])
 def test_the_live_figure_says_what_the_theory_says(name, figures):
-    widget = live(figures[name])
+    widget = Live(figures[name])
     for values in random_settings(figures[name], 3, seed=1):
         for control, value in values.items():
             widget.inputs[control].value = value

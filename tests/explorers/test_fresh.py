@@ -8,6 +8,7 @@ import pytest
 from bindlib.book.controls import slider
 from bindlib.book.figure import Figure, Readout
 from bindlib.explorers.fresh import Fresh, Measured
+from bindlib.explorers.live import Latest
 
 BASE = alt.Chart(alt.Data(values=[{}])).mark_text()
 
@@ -71,9 +72,31 @@ def test_the_picture_is_of_what_was_measured(widget):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_after_an_error_it_answers_again(widget):
     widget.inputs["x"].value = 9
-    assert widget.settle() and widget.busy.value == ""
+    assert widget.settle()
+    assert "error: nine" in widget.busy.value and "td" not in widget._readouts.value
     widget.inputs["x"].value = 3
     assert widget.settle() and widget.said == {"double": 6}
+    assert widget.busy.value == "" and ">6</td>" in widget._readouts.value
+
+
+def test_what_was_asked_for_during_a_failure_is_still_done(monkeypatch):
+    begun, may_fail, failed, done = threading.Event(), threading.Event(), threading.Event(), []
+    monkeypatch.setattr(threading, "excepthook", lambda _: failed.set())
+
+    def action(x):
+        if x == 0:
+            begun.set()
+            may_fail.wait(20)
+            raise ValueError("none")
+        done.append(x)
+
+    latest = Latest(action)
+    latest.ask(x=0)
+    assert begun.wait(20)
+    latest.ask(x=1)
+    may_fail.set()
+    assert latest.settle() and done == [1]
+    assert failed.wait(20)
 
 
 def test_a_measured_figure_without_a_drawing_is_drawn_as_it_is():

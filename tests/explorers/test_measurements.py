@@ -10,7 +10,7 @@ from parity import agree, agree_everywhere
 from bindlib.book.render import script_json
 from bindlib.explorers import measurements as zoo
 from bindlib.explorers import measurements_scenes as explorer
-from bindlib.explorers.live import live
+from bindlib.explorers.live import Live
 from bindlib.measurements.datasets import built_in_quartets
 from bindlib.measurements.diagnostic import per_quartet
 from bindlib.scenes import Quartet
@@ -108,7 +108,7 @@ def test_captions_are_data_and_never_markup():
     hostile = [Quartet("<b>a</b>", "</script>'b\"", "c", "d", "e")] * 3
     figure = explorer.chart({"one": {name: values[:3] for name, values in FOUND["one"].items()}}, hostile)
     assert "<" not in script_json(figure.spec())
-    shown = live(figure)
+    shown = Live(figure)
     assert shown.settle()
     assert "&lt;b&gt;a&lt;/b&gt;" in shown._readouts.value and "<b>a" not in shown._readouts.value
 

@@ -10,7 +10,7 @@ import vl_convert
 from parity import agree_everywhere, random_settings
 
 from bindlib.explorers import radon as explorer
-from bindlib.explorers.live import live
+from bindlib.explorers.live import Live
 from bindlib.theory import radon, separation
 
 
@@ -106,7 +106,7 @@ def test_a_further_object_raises_no_share_and_lowers_the_gaps(reached):
 
 @pytest.mark.parametrize("which", ["chart", "price", "reach"])
 def test_the_live_figure_says_what_the_theory_says(which, figures):
-    widget = explorer.widget() if which == "chart" else live(figures[which])
+    widget = explorer.widget() if which == "chart" else Live(figures[which])
     for values in random_settings(figures[which], 3, seed=1):
         for name, value in values.items():
             widget.inputs[name].value = value

@@ -88,7 +88,7 @@ def test_a_training_runs_from_the_widget_and_is_the_trainer_s():
     small = trained_throttle.Setup(4, 4, dim=16, batch_size=32, check_every=10, check_scenes=100)
 
     def train(rate, seed, negatives):
-        return trained_throttle.time_to_bind(rate, seed, negatives, 20, small).curve
+        return trained_throttle.learning(rate, seed, negatives, 20, small)  # checks with the towers as third
 
     job = explorer.training(train, 20)
     job.inputs["rate"].value, job.inputs["seeds"].value = 1, 2
@@ -96,7 +96,7 @@ def test_a_training_runs_from_the_widget_and_is_the_trainer_s():
     assert job.settle()
     assert job.progress.value == job.progress.max == 40
     for seed in range(2):
-        assert f"seed {seed}: accuracy {train(1, seed, 'all')[-1][1]:.3f} after 20 steps" in job.found.value
+        assert f"seed {seed}: accuracy {list(train(1, seed, 'all'))[-1][1]:.3f} after 20 steps" in job.found.value
     assert "data:image/svg+xml" in job.found.value and not job.start.disabled
 
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from bindlib.measurements.estimates import by_decile, mean, quantile, share, statistic
+from bindlib.measurements.estimates import mean, quantile, share, statistic
 
 
 def test_intervals_cover_the_true_mean_about_as_often_as_they_say():
@@ -23,10 +23,14 @@ def test_the_interval_of_a_quantile_covers_the_true_one_as_often_as_it_says(q):
     assert 0.93 <= np.mean([low <= true <= high for low, high in intervals]) <= 0.995
 
 
-def test_a_quantile_of_one_and_of_few():
-    assert quantile(np.array([3.0]), 0.1) == (3, [3, 3])
-    value, (low, high) = quantile(np.array([2.0, 1.0]), 0.5)
-    assert (value, low, high) == (1.5, 1, 2)
+def test_a_quantile_of_so_few_that_no_order_statistic_bounds_it_has_no_interval():
+    """By the chance that all of ``n`` values lie on one side of the true quantile."""
+    assert quantile(np.array([3.0]), 0.1) == (3, None)
+    for n in range(1, 45):
+        for q in (0.1, 0.5, 0.9):
+            bounded = (1 - q) ** n < 0.025 and q**n < 0.025
+            assert (quantile(np.arange(n), q).interval is not None) == bounded
+    assert quantile(np.arange(6.0), 0.5) == (2.5, [0, 5])
 
 
 def test_a_mean_of_none_and_of_one(recwarn):
@@ -50,29 +54,3 @@ def test_the_interval_of_a_share_is_that_of_wilson(n_and_k):
 
 def test_a_share_of_nothing_is_undefined():
     assert share(np.array([], dtype=bool)) == (None, None)
-
-
-def test_deciles_against_sorting():
-    rng = np.random.default_rng(0)
-    by, values = rng.random(100), rng.random(100)
-    pairs = sorted(zip(by, values, strict=True))
-    expected = [sum(v for _, v in pairs[10 * i : 10 * i + 10]) / 10 for i in range(10)]
-    assert by_decile(by, values) == pytest.approx(expected)
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), min_size=10, max_size=60), st.randoms())
-def test_deciles_do_not_depend_on_the_order_of_the_items_even_with_ties(items, random):
-    shuffled = random.sample(items, len(items))
-    first, second = (by_decile(*map(np.array, zip(*rows, strict=True))) for rows in (items, shuffled))
-    assert first == pytest.approx(second)
-    weights = [len(part) for part in np.array_split(range(len(items)), 10)]
-    assert np.average(first, weights=weights) == pytest.approx(np.mean([value for _, value in items]))
-
-
-def test_deciles_of_items_that_all_tie_are_their_mean():
-    assert by_decile(np.zeros(20), np.arange(20.0)) == [9.5] * 10
-
-
-def test_too_few_for_deciles():
-    with pytest.raises(ValueError, match="ten items"):
-        by_decile(np.arange(9), np.arange(9))

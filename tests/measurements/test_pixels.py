@@ -99,6 +99,8 @@ def test_errors_below_the_median():
     d, correct = np.array([0.4, 0.1, 0.3, 0.2]), np.array([1.0, 0.0, 0.5, 0.0])
     assert pixels.errors_below_median(d, correct) == pytest.approx(2 / 2.5)
     assert np.isnan(pixels.errors_below_median(d, np.ones(4)))
+    both = pixels.errors_below_median(np.stack([d, 1 + d]), np.stack([correct, [0.0, 1, 1, 1]]))
+    assert both == pytest.approx(2 / 3.5), "each encoder has its own half"
 
 
 def test_results_are_read_as_they_were_written(tmp_path):

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bindlib.book import palette
-from bindlib.encoders import zoo
+from bindlib.encoders import shipped, zoo
 from bindlib.encoders.base import TextTower
 from bindlib.errors import BindlibError
 from bindlib.measurements import card, report, verdicts
@@ -113,6 +113,12 @@ def test_it_stands_among_the_references_in_order(page):
         assert metric == "usage" or "undefined" in values
 
 
+def test_a_shipped_encoder_stands_among_the_others_on_drawn_captions():
+    on_drawn = {c.encoder: kind(c.encoder) for c in references() if c.data == "drawn"}
+    assert {f"shipped:{which}" for which in shipped.CHECKPOINTS} < on_drawn.keys()
+    assert set(on_drawn.values()) == {"trained", "null", "bag"}
+
+
 def test_the_zoo_is_not_shown_twice_nor_on_other_data(page, files, monkeypatch):
     soup, _ = page([files["quartets"]])
     assert [row.th.text for row in soup.select("table.lines tbody tr[role=row]")] == ["toy"] * 2
@@ -170,6 +176,12 @@ def test_what_the_numbers_cannot_say(page):
     cut = tower(context_length=3, lengths=lambda texts: [len(text.split()) for text in texts])
     limits = section(cut, built_in(), 0).limits
     assert any("600 of 600 texts are longer than the 3 tokens" in limit for limit in limits)
+
+
+def test_pairs_that_all_exchange_words_are_not_said_to_differ_in_others():
+    pairs = (Pair("a red dog", "red a dog"), Pair("a man", "a hat"))
+    assert any("Only 1 of the 2 pairs" in limit for limit in section(tower(), Dataset("d", pairs), 0).limits)
+    assert not any("in their words" in limit for limit in section(tower(), Dataset("d", pairs[:1]), 0).limits)
 
 
 @pytest.mark.parametrize(
@@ -239,12 +251,14 @@ def test_the_kinds_of_the_references():
     assert found["minilm"] == "trained"
 
 
-@pytest.mark.parametrize("name", ["glove", "paraphrase-l3"])
-def test_the_reference_rows_are_what_comes_out_now(name):
-    (known,) = (c for c in references() if (c.encoder, c.data) == (name, "quartets"))
-    encoder = zoo.load_encoder(name)
-    assert known.provenance.encoder_revision == encoder.revision
-    for row, now in zip(known.rows, measure_encoder(encoder, load("quartets"), known.provenance.seed), strict=True):
+@pytest.mark.parametrize(
+    ("name", "data"), [("glove", "quartets"), ("paraphrase-l3", "quartets"), ("shipped:1", "drawn")]
+)
+def test_the_reference_rows_are_what_comes_out_now(name, data):
+    (known,) = (c for c in references() if (c.encoder, c.data) == (name, data))
+    encoder, dataset = zoo.load_encoder(name), load(data)
+    assert (known.provenance.encoder_revision, known.provenance.data_revision) == (encoder.revision, dataset.revision)
+    for row, now in zip(known.rows, measure_encoder(encoder, dataset, known.provenance.seed), strict=True):
         assert row.keys() == now.keys()
         for metric in row["intervals"]:
             for a, b in zip(

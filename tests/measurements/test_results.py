@@ -191,6 +191,7 @@ def test_rows_that_no_sweep_writes_are_refused(tmp_path, rows):
 def test_the_inverse_of_tidy():
     rows = [row for one in some_cells() for row in tidy(one)]
     assert cells(rows) == {one.key: one for one in some_cells()}
+    assert cells(sorted(rows, key=lambda row: row["metric"] != "permutation_ceiling")) == cells(rows), "in any order"
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

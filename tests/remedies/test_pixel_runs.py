@@ -107,6 +107,7 @@ def test_the_checkpoint_is_small_half_precision_and_says_what_made_it(trained):
     told = shipped.metadata(trained)
     assert told["setting"] == vars(SETTING) and set(told["versions"]) >= {"bindlib", "torch", "open_clip_torch"}
     assert told["command"] == "bindlib train --swap-rate 0.5 --batches disjoint --seed 3 --steps 6"
+    assert told["device"] == "cpu"
     assert all(len(digest) == 64 for digest in told["sha256"].values())
     assert {path.name for path in trained.parent.iterdir()} == {pr.CHECKPOINT, pr.LOG, pr.CONFIG}
 
@@ -137,9 +138,16 @@ def test_a_folder_holds_one_training(trained, monkeypatch):
 def test_a_foreign_state_is_refused_and_kept(tmp_path, content):
     state = tmp_path / pr.STATE
     state.write_bytes(content)
-    with pytest.raises(BindlibError, match="not written by bindlib train"):
+    with pytest.raises(BindlibError, match="remove it to train anew"):
         pr.train(SETTING, tmp_path)
     assert state.read_bytes() == content
+
+
+def test_a_file_in_place_of_the_folder_is_told_and_kept(tmp_path):
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises(BindlibError, match="is no folder: give another name"):
+        pr.train(SETTING, tmp_path / "x")
+    assert (tmp_path / "x").read_text() == "mine"
 
 
 def test_the_command_trains_what_the_zoo_loads(tmp_path):

@@ -15,7 +15,8 @@ from bindlib.errors import BindlibError
 
 FOLDER = Path(__file__).parent
 ARCH = "bindlib-drawn"  # the name that open_clip knows the architecture by, from bindlib-drawn.json
-MEAN, STD = 0.5, 0.25  # of every channel, as open_clip_config.json says
+CONFIG = "open_clip_config.json"  # lies beside each checkpoint, for open_clip: activation and preprocessing
+MEAN, STD = 0.5, 0.25  # of every channel, as CONFIG says
 
 # What follows "shipped:", the training, and the SHA-256 of its weights.
 CHECKPOINTS = {
@@ -38,7 +39,7 @@ def weights(name: str, which: str) -> Path:
             return Path(which)
         raise BindlibError(
             f"{name[:300]!r} is not there: write shipped: and one of {', '.join(CHECKPOINTS)}, "
-            "or a .safetensors file that bindlib train wrote"
+            "or a file that bindlib train wrote, shipped:FOLDER/model.safetensors"
         )
     stem, sha256 = CHECKPOINTS[which]
     path = FOLDER / f"{stem}.safetensors"
@@ -50,10 +51,16 @@ def weights(name: str, which: str) -> Path:
 def load(name: str, which: str, device: str) -> DualTower:
     """The dual encoder that ``which`` means, ``(n, 64)``; it reads captions of drawn scenes, and no other words.
 
-    Raises ``BindlibError`` as ``weights`` does, and on a file that ``bindlib train`` did not write.
+    Raises ``BindlibError`` as ``weights`` does, on a file that ``bindlib train`` did not write, and where the
+    architecture, the tokenizer or the ``CONFIG`` beside it are not those of its training.
     """
     path = weights(name, which)
-    metadata(path)
+    for part, sha256 in metadata(path).get("sha256", {}).items():
+        found = path.with_name(part) if part == CONFIG else FOLDER / part
+        if not found.is_file() or file_hash(found) != sha256:
+            raise BindlibError(
+                f"{found} is missing or not the one that {path} was trained with: keep both together, or train again"
+            )
     config()
     return open_clip_encoders.pretrained(name, ARCH, str(path), device, tokenizer())
 
@@ -66,7 +73,7 @@ def metadata(path: Path) -> dict:
         with safe_open(path, "np") as file:
             return json.loads((file.metadata() or {})["bindlib"])
     except (SafetensorError, KeyError, ValueError, OSError) as error:
-        reason = " ".join(str(error).split())
+        reason = "it does not say so" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise BindlibError(f"{path} was not written by bindlib train ({reason}): give another file") from error
 
 

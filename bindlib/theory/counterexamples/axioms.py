@@ -133,7 +133,7 @@ def first_pictures(signs: np.ndarray, asked: float) -> Outcome:
         asked,
         margin_bound(n, 2 * n, rows, np.ones(len(rows))),
         {"signs": signs, "asked": asked},
-        f"no encoder has more on the first {n} pictures, nor more than 2/√n on n",
+        "asked for was a margin drawn at random; on n pictures no encoder has more than 2/√n",
     )
 
 
