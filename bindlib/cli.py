@@ -213,8 +213,9 @@ def measure(
 ) -> None:
     """Measure how far encoders tell a caption from its swap, and how much of the cap they use.
 
-    A file is .csv or .jsonl with the columns of pairs (caption, negative), of triplets (query, positive, swapped), both
-    with an optional subset, or of quartets (caption, swap, caption_reordered, swap_reordered, anchor).
+    A file is .csv or .jsonl of pairs (caption, negative), of triplets (query,
+    positive, swapped), both with an optional subset, or of quartets (caption,
+    swap, caption_reordered, swap_reordered, anchor).
     """
     if cluster and jobs:
         raise BindlibError("--jobs is for this machine and --cluster for another: give one of the two")

@@ -272,7 +272,8 @@ def test_a_warning_is_told_once(command, monkeypatch):
 
 
 @pytest.mark.parametrize("arguments", ["measure a", "report a --out c.html", "train --out x", "claims"])
-def test_a_seed_that_a_file_or_torch_cannot_hold_is_refused(command, arguments):
+def test_a_seed_that_a_file_or_torch_cannot_hold_is_refused(command, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     code, _, err = command(*arguments.split(), "--seed", str(2**32))
     assert code == 2 and "--seed" in err and "4294967295" in err
 

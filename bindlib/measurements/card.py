@@ -88,6 +88,12 @@ class Section:
         return printable(Path(self.dataset.name).name)
 
     @property
+    def amount(self) -> str:
+        """How many items, of which kind."""
+        n, kind = len(self.dataset), self.dataset.kind
+        return f"{n} {kind if n > 1 else kind.removesuffix('s')}"
+
+    @property
     def metric(self) -> str:
         """What is shown of the subsets."""
         return OF_SUBSET[self.dataset.kind]

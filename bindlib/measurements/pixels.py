@@ -81,8 +81,8 @@ def by_decile(d: np.ndarray, correct: np.ndarray) -> list[Row]:
 def errors_below_median(d: np.ndarray, correct: np.ndarray) -> float:
     """The share of all errors that fall on the half of the scenes with the smaller ceilings; NaN without errors.
 
-    ``d`` and ``correct`` are ``(..., n)``; of several encoders each has its own half, as in the paper's Figure 12, since
-    ceilings of one may all be smaller than those of another.
+    ``d`` and ``correct`` are ``(..., n)``; of several encoders each has its own half, as in the paper's Figure 12: all
+    ceilings of one may be smaller than those of another.
     """
     errors = 1 - np.take_along_axis(correct, np.argsort(d, axis=-1, kind="stable"), axis=-1)
     return float(errors[..., : errors.shape[-1] // 2].sum() / errors.sum()) if errors.any() else float("nan")

@@ -12,6 +12,7 @@ from bindlib.book.table import with_interval
 from bindlib.encoders import zoo
 from bindlib.encoders.base import Store
 from bindlib.errors import BindlibError, printable
+from bindlib.measurements import results
 from bindlib.measurements.card import Section, section
 from bindlib.measurements.datasets import load
 from bindlib.measurements.provenance import versions
@@ -66,7 +67,7 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
         "references": _made_with(sections), "kinds": KINDS, "labels": LABELS, "explanations": EXPLANATIONS,
         "names": NAMES, "worst_titles": WORST_TITLES,
     }  # fmt: skip
-    _write(out, _rendered("card.html", content))
+    results.put(out, _rendered("card.html", content).encode())
     return _rendered("card.txt", content)
 
 
@@ -103,15 +104,6 @@ def _check(out: Path) -> None:
         raise BindlibError(f"--out {out}: there is no folder {out.parent}: make it first")
     if (out.exists() and not out.is_file()) or not os.access(out.parent, os.W_OK | os.X_OK):
         raise BindlibError(f"--out {out} cannot be written: choose another")
-
-
-def _write(out: Path, page: str) -> None:
-    temporary = out.with_name(f".{out.name}.part")
-    try:
-        temporary.write_text(page, encoding="utf-8")
-        os.replace(temporary, out)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _rendered(template: str, content: Mapping[str, Any]) -> str:

@@ -111,7 +111,11 @@ def committed(name: str) -> list[Cell]:
 def write(path: Path, found: Iterable[Cell]) -> None:
     """Write the cells as tidy rows, in order of encoder and data; ``path`` never holds half of them."""
     ordered = sorted(found, key=lambda cell: cell.key)
-    content = _format(path).write([row for cell in ordered for row in tidy(cell)])
+    put(path, _format(path).write([row for cell in ordered for row in tidy(cell)]))
+
+
+def put(path: Path, content: bytes) -> None:
+    """Let the file hold ``content``, and at no moment half of it. Raises ``OSError``, which names the file."""
     temporary = path.with_name(f".{path.name}.part")
     try:
         with temporary.open("wb") as file:
@@ -119,6 +123,9 @@ def write(path: Path, found: Iterable[Cell]) -> None:
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave the name on an empty file
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk names none
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -209,7 +209,8 @@ def test_a_usage_is_held_against_the_untrained_towers(usage, says):
 def test_one_item_of_each_kind_makes_a_card():
     for item in (Quartet("a b", "b a", "b, a", "a, b", "a"), Pair("a", "b"), Triplet("a", "b", "c")):
         for encoder in (tower(), tower(lambda text: np.ones(4))):
-            assert section(encoder, Dataset("d", (item,)), 0).found
+            made = section(encoder, Dataset("d", (item,)), 0)
+            assert made.found and made.amount == f"1 {type(item).__name__.lower()}"
 
 
 @pytest.mark.parametrize("name", ["card.pdf", "no/card.html", "card"])
@@ -226,7 +227,7 @@ def test_a_card_that_fails_leaves_the_old_one(toy, tmp_path, monkeypatch):
     out = tmp_path / "card.html"
     out.write_text("old")
     monkeypatch.setattr(report.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OSError, match=r"No space.*card\.html"):
         report.report("toy", ["quartets"], Settings(), out)
     assert out.read_text() == "old" and list(tmp_path.iterdir()) == [out]
 
