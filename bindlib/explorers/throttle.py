@@ -23,7 +23,7 @@ _DASHES = alt.Scale(domain=[AVERAGE, REVERSAL], range=[[1, 0], [6, 4]])
 
 def _lookup(values: Sequence[float]) -> str:
     """A Vega expression for the value that belongs to the slider's noise."""
-    return f"[{', '.join(f'{v:.9g}' for v in values)}][round(noise / 0.05)]"
+    return f"[{', '.join(f'{v:.12g}' for v in values)}][round(noise / 0.05)]"
 
 
 def computed(rate: float, noise: float) -> dict[str, float]:
