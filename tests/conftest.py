@@ -1,5 +1,6 @@
 import json
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ settings.register_profile("book", deadline=None)
 settings.load_profile("book")
 
 DATA = Path(__file__).parent / "data"
+
+# A run in the background of a shell ignores Ctrl-C, and so would the commands that the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -79,6 +79,7 @@ def test_after_an_error_it_answers_again(widget):
     assert widget.busy.value == "" and ">6</td>" in widget._readouts.value
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_what_was_asked_for_during_a_failure_is_still_done(monkeypatch):
     begun, may_fail, failed, done = threading.Event(), threading.Event(), threading.Event(), []
     monkeypatch.setattr(threading, "excepthook", lambda _: failed.set())
