@@ -37,9 +37,9 @@ CHAPTERS = {
     "throttle": throttle_claims,
     "coverage": coverage_claims,
     "frontier": frontier,
-    "remedies/factored_inference": factored_inference_claims,
-    "remedies/binding_functions": binding_functions_claims,
-    "remedies/balanced_coupling": balanced_coupling_claims,
+    "factored_inference": factored_inference_claims,
+    "binding_functions": binding_functions_claims,
+    "balanced_coupling": balanced_coupling_claims,
 }
 CLAIMS: dict[str, tuple[str, Claim]] = {
     claim.theorem.label: (chapter, claim) for chapter, module in CHAPTERS.items() for claim in module.CLAIMS

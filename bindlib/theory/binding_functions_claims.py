@@ -198,7 +198,7 @@ def _unseen_slack(codes: np.ndarray, rng: np.random.Generator) -> float:
     return max(inner, abs(right / (2 * len(codes)) - 0.5))
 
 
-def certify_unseen(seed: int = 0, instances: int = 12) -> Certificate:
+def certify_unseen(seed: int = 0, instances: int = 100) -> Certificate:
     """Every sign code of four unseen objects in 1 or 2 dimensions, against random predictions and rules; exact."""
 
     def case(rng):
