@@ -157,10 +157,10 @@ def chart() -> Figure:
     Signals: ``context``, ``log_epsilon``, ``share``, ``order_weight``, ``epsilon``, ``score``, ``exchanged``,
     ``asymmetry``, ``mass_a``, ``mass_b``, and the four ``ENERGIES``: how much each prefers ``a``.
     """
-    opacity = alt.Opacity("look:Q", scale=alt.Scale(domain=[0, 0.35], range=[0.02, 1], clamp=True), legend=None)
+    opacity = alt.FillOpacity("look:Q", scale=alt.Scale(domain=[0, 0.35], range=[0, 1], clamp=True), legend=None)
     squares = alt.Chart(data(_squares(_SIDE, CAPTIONS))).transform_calculate(look="cell.looks[datum.i]")
     looks = squares.mark_rect(color=BLUE, stroke=GREY, strokeWidth=0.5, strokeOpacity=1).encode(
-        _X, _Y, x2="x2:Q", y2="y2:Q", opacity=opacity,
+        _X, _Y, x2="x2:Q", y2="y2:Q", fillOpacity=opacity,
         tooltip=["caption:N", "word:N", alt.Tooltip("look:Q", format=".3f")],
     )  # fmt: skip
     corners = [_corner(c, w) for c in range(2) for w in range(4)]

@@ -17,6 +17,7 @@ from bindlib.theory.binding_functions import CANDIDATES, MEASURES, summary
 Rows = Sequence[dict[str, Any]]
 MODELS = ("additive", "product", "product with readout", "global product")
 SHOWN = {"swap accuracy": "swap", f"recognition among {CANDIDATES}": "recognition"}
+AT_START = "code: product"  # where the models differ, and the answer is known
 ABSENT, NOTHING, FAR = "not measured", "nothing to explain", -10
 _COLOURS, _SHAPES = (VERMILION, BLUE, GREEN, PURPLE), ("circle", "square", "triangle-up", "diamond")
 _SIDES = (BLUE, VERMILION, GREEN)
@@ -86,7 +87,7 @@ def chart(rows: Rows) -> Figure:
 
     here = "told[source + '|' + model + '|' + tenths]"
     params = [
-        choice("source", "embeddings", sources, sources[0]),
+        choice("source", "embeddings", sources, AT_START if AT_START in sources else sources[0]),
         choice("model", "model", list(MODELS), "product"),
         slider("tenths", "objects seen", 1, 9, 1, 5, "tenths of the grid"),
         choice("measure", "drawn", SHOWN, "swap"),
@@ -150,7 +151,7 @@ def transition(rows: Rows) -> Figure:
     """Swap accuracy of transformers on seen and unseen objects against coverage; rows of ``binding_transformer``."""
     sides = {"product": "image side: product", "hashed": "image side: hashed", "learned": "image side: learned"}
     marks = []
-    for part, of in (("held_in", "seen objects, new scenes"), ("held_out", "unseen objects")):
+    for part, of in (("held_in", "seen objects"), ("held_out", "unseen objects")):
         name = f"swap_{part}"
         for cell in summary(rows, ("image_side", "coverage"), (name,)):
             row = {"tenths": round(10 * cell["coverage"]), "objects": of, "side": sides[cell["image_side"]]}

@@ -25,6 +25,7 @@ QUERIES = {
     "not (a and b)": (1, 1, -1, "gamma_and"),
 }
 TOP = 0.5  # of the concept scores shown
+LOW, HIGH = -0.3, 0.6  # of the edited scores shown
 AT_START = {
     "query": "a and b", "s_a": 0.18, "s_b": 0.26, "plain": 0.24,
     "gamma_and": theory.GAMMA["and"], "gamma_or": theory.GAMMA["or"], "beta": theory.BETA, "mu": theory.MU,
@@ -114,8 +115,8 @@ def chart() -> Figure:
                        scale=alt.Scale(domain=list(names.values()), range=[BLUE, VERMILION, GREY]))  # fmt: skip
     dash = alt.StrokeDash("curve:N", title=None, sort=None,
                           scale=alt.Scale(domain=list(names.values()), range=[[1, 0], [7, 3], [2, 3]]))  # fmt: skip
-    x = alt.X("s:Q", title="score of b", scale=alt.Scale(domain=[0, TOP]))
-    y = alt.Y("score:Q", title="edited score", scale=alt.Scale(domain=[-0.3, 0.6]))
+    x = alt.X("s:Q", title="score of b", scale=alt.Scale(domain=[0, TOP]), axis=alt.Axis(format=".1f", tickCount=5))
+    y = alt.Y("score:Q", title="edited score", scale=alt.Scale(domain=[LOW, HIGH]))
     logical, soft = _logical("datum.s"), _soft("datum.s")
     points = data({"s": round(s, 3), "curve": name} for name in names.values() for s in np.arange(0, TOP + 0.001, 0.01))
     lines = (
@@ -126,17 +127,19 @@ def chart() -> Figure:
         )
         .mark_line(clip=True)
     )
-    here = alt.Chart(ONE).transform_calculate(s="s_b", score="edited")
+    here = alt.Chart(ONE).transform_calculate(s="s_b", score=f"clamp(edited, {LOW}, {HIGH})")
+    beyond = alt.ExprRef(f"edited > {HIGH} ? 'triangle-up' : edited < {LOW} ? 'triangle-down' : 'circle'")
     return Figure(
         alt.layer(
             lines.encode(x, y, colour, dash),
-            here.mark_point(size=120, opacity=1, color=BLUE, clip=True).encode(x, y),
+            here.mark_point(size=120, opacity=1, color=BLUE, shape=beyond).encode(x, y),
         )
         .add_params(*_params())
         .properties(height=320),
         alt="The edited score against the score of concept b. One curve holds the plain score, one takes it to be the "
         "soft evidence, and a dotted line is the plain score without an edit. For an AND the first curve rises to a "
-        "peak near the score of a and then falls, while the second rises everywhere and flattens.",
+        "peak near the score of a and then falls, while the second rises everywhere and flattens. A dot marks the "
+        "score of b chosen; where the edited score is out of the picture, a triangle at its edge.",
         readouts=_READOUTS,
         computed=computed,
         prompt="Before you move it: the query is 'a and b', and b is the stronger concept. If its score rises and the "
@@ -157,15 +160,24 @@ SHOWN = {
     "without the plain score": (GREEN, "diamond"),
     "null: other images": (PURPLE, "triangle-up"),
 }
+_WEAKEST = tuple(Readout(f"weakest_{i}", f"{method}, weakest form", "") for i, method in enumerate(SHOWN))
+
+
+def _weakest(rows: Rows) -> dict[str, str]:
+    """In words, for each method the form in which the smallest share is right."""
+    found = (min((row for row in rows if row["method"] == method), key=lambda row: row["value"]) for method in SHOWN)
+    told = (f"{row['form']}: {with_interval(row['value'], (row['low'], row['high']), 2)}" for row in found)
+    return dict(zip((readout.signal for readout in _WEAKEST), told, strict=True))
 
 
 def by_form(rows: Rows) -> Figure:
-    """Accuracy by form of the query and method, for the encoder chosen.
+    """Accuracy by form of the query and method, for the encoder chosen, and each method's weakest form in words.
 
-    Rows ``encoder``, ``form``, ``method``, ``n``, ``value``, ``low``, ``high``.
+    Rows ``encoder``, ``form``, ``method`` (all of ``SHOWN``), ``n``, ``value``, ``low``, ``high``.
     """
     encoders, forms = (list(dict.fromkeys(row[key] for row in rows)) for key in ("encoder", "form"))
     kept = [row for row in rows if row["method"] in SHOWN]
+    told = {encoder: _weakest([row for row in kept if row["encoder"] == encoder]) for encoder in encoders}
     scale = {"domain": list(SHOWN), "range": [colour for colour, _ in SHOWN.values()]}
     shapes = {"domain": list(SHOWN), "range": [shape for _, shape in SHOWN.values()]}
     y = alt.Y("form:N", title=None, sort=forms, axis=alt.Axis(labelLimit=220))
@@ -184,11 +196,17 @@ def by_form(rows: Rows) -> Figure:
                 shape=alt.Shape("method:N", title=None, sort=None, scale=alt.Scale(**shapes)),
             ),
         )
-        .add_params(choice("encoder", "encoder", encoders, encoders[-1]))
+        .add_params(
+            choice("encoder", "encoder", encoders, encoders[-1]),
+            alt.param(name="told", value=told),
+            *(alt.param(name=r.signal, expr=f"told[encoder].{r.signal}") for r in _WEAKEST),
+        )
         .properties(height=40 * len(forms)),
         alt="Share of items right for each form of the query, one mark a method, with an interval over items. Where "
         "the query negates, the plain score lies far below one half and the edited scores above it. A dashed line "
         "marks one half.",
+        readouts=_WEAKEST,
+        computed=lambda encoder: told[encoder],
         prompt="Before you choose another encoder: in which forms must a score that ignores operators be wrong more "
         "often than right?",
         answer="In those that negate: the image that shows more of the concepts is the wrong one.",

@@ -85,8 +85,12 @@ def plans(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The plans of many items and their costs, both ``(k, n_a + n_b, depths * p)``.
 
-    ``tokens_a`` ``(k, n_a, dim)``, ``tokens_b`` ``(k, n_b, dim)``, ``patches`` ``(k, depths, p, dim)``.
+    ``tokens_a`` ``(k, n_a, dim)``, ``tokens_b`` ``(k, n_b, dim)``, ``patches`` ``(k, depths, p, dim)``.  Raises
+    ``ValueError`` for unequally many of the three, and as ``score`` does.
     """
+    sizes = [len(of) for of in (tokens_a, tokens_b, patches)]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"each item has two captions and one image, got {sizes[0]}, {sizes[1]} and {sizes[2]}")
     _, n_depths, p, dim = patches.shape
     flat = patches.reshape(-1, n_depths * p, dim)
     rows = row_masses(tokens_a.shape[1], tokens_b.shape[1])
@@ -112,6 +116,8 @@ def differences(
     depths = np.repeat(np.arange(n_depths), p)
     if positions is None:
         positions = np.broadcast_to(np.tile(square_grid(p), (n_depths, 1)), (len(plan), n_depths * p, 2))
+    elif positions.shape != (len(plan), n_depths * p, 2):
+        raise ValueError("each item needs one position (x, y) for each of its patches")
     n_a = tokens_a.shape[1]
     a, b = (energies(plan[:, of], cost[:, of], depths, positions) for of in (slice(None, n_a), slice(n_a, None)))
     return b - a

@@ -50,8 +50,8 @@ class Table:
 def fit(model: str, scenes: np.ndarray, y: np.ndarray, sizes: Sizes, rng: np.random.Generator) -> Fitted:
     """The model called ``model``, a key of ``MODELS``, fitted to embeddings ``y`` of ``scenes`` on a grid of ``sizes``.
 
-    Raises ``ValueError`` for an unknown model, embeddings that are not finite or not one a scene, and a concept that no
-    scene holds, naming it.
+    Raises ``ValueError`` for an unknown model, embeddings that are not finite, all zero or not one a scene, a concept
+    that no scene holds, naming it, and scenes of another shape or with concepts that the grid lacks.
     """
     if model not in MODELS:
         raise ValueError(f"no model is called {model!r}; there are {', '.join(MODELS)}")
@@ -59,7 +59,11 @@ def fit(model: str, scenes: np.ndarray, y: np.ndarray, sizes: Sizes, rng: np.ran
     if y.ndim != 2 or len(y) != len(scenes):
         raise ValueError(f"expected one embedding for each of {len(scenes)} scenes, got shape {y.shape}")
     require_finite(y, "embedding")
+    if scenes.shape[1:] != (2, 2) or (scenes < 0).any() or (scenes >= sizes).any():
+        raise ValueError(f"scenes are (n, 2, 2) indices on a grid of {sizes[0]} × {sizes[1]}: number its concepts")
     require_every_concept(held(scenes, sizes))
+    if not y.any():
+        raise ValueError("every embedding is zero, so there is nothing to fit: check the encoder")
     return Fitted(model, *MODELS[model](scenes, y, sizes, rng))
 
 

@@ -95,10 +95,15 @@ def log_odds(query: Query, x: Scores, setting: Setting = Setting()) -> np.ndarra
 def edit(query: Query, scores: Scores, setting: Setting = Setting()) -> np.ndarray:
     """What is added to the score of the query, ``(n,)``, from ``scores`` of its concepts, ``(n,)`` cosines each.
 
-    Raises ``BindlibError`` for a query that is true of all images or of none, ``ValueError`` for scores or a setting
-    that ``evidence`` refuses.
+    Raises ``BindlibError`` for a query that is true of all images or of none, and for concepts without scores or with
+    unequally many; ``ValueError`` for scores or a setting that ``evidence`` refuses.
     """
-    require_contingent(query)
+    missing = [name for name in concepts(require_contingent(query)) if name not in scores]
+    if missing:
+        raise BindlibError(f"there are no scores of {missing[0]!r}: give those of every concept of '{query}'")
+    sizes = {np.shape(scores[name]) for name in concepts(query)}
+    if len(sizes) > 1:
+        raise BindlibError(f"concepts have scores of the shapes {sorted(sizes)}: score all on the same images")
     x = {name: evidence(scores[name], setting.beta, setting.mu) for name in concepts(query)}
     soft = soft_log_odds(np.stack(list(x.values()), axis=-1))
     return (log_odds(query, x, setting) - soft) / setting.beta
@@ -112,7 +117,10 @@ def concept_vectors(encoder: DualEncoder, names: Sequence[str], templates: Seque
     """
     if not templates or not all("{}" in template for template in templates):
         raise BindlibError(f"every template needs a place {{}} for the concept, got {list(templates)}")
-    texts = [template.format(name, a=article(name)) for template in templates for name in names]
+    try:
+        texts = [template.format(name, a=article(name)) for template in templates for name in names]
+    except (LookupError, ValueError):
+        raise BindlibError(f"a template has the places {{}} and {{a}} and no others, got {list(templates)}") from None
     vectors = encoder.encode_text(texts).astype(np.float64)
     return vectors.reshape(len(templates), len(names), -1).mean(axis=0)
 

@@ -130,7 +130,10 @@ def found_first(scores: np.ndarray) -> np.ndarray:
 
 
 def swaps(encoder: DualEncoder, vectors: Vectors, seed: int, setting: Setting, n: int = SWAP_SCENES) -> list[Row]:
-    """``right`` ``(4n,)`` on scenes and their swaps: both captions choose an image, both images choose a caption.
+    """``images`` and ``captions``, ``(n,)`` each: for every scene and its swap the share of two choices that are right.
+
+    Both captions choose an image, both images choose a caption.  The two choices hang together, so that an interval
+    must count scenes.
 
     An edit by words, the concepts being the four words, is the same for a caption and its swap.
     """
@@ -165,10 +168,10 @@ def swaps(encoder: DualEncoder, vectors: Vectors, seed: int, setting: Setting, n
 
 
 def _diagonal_right(scores: np.ndarray) -> np.ndarray:
-    """For ``scores`` ``(n, 2, 2)`` of two choices by two that ask: whether each chooses its own, ``(2n,)``."""
+    """For ``scores`` ``(n, 2, 2)`` of two choices by two that ask: the share that choose their own, ``(n,)``."""
     own = np.stack([scores[:, 0, 0], scores[:, 1, 1]], axis=1)
     other = np.stack([scores[:, 1, 0], scores[:, 0, 1]], axis=1)
-    return right(np.stack([own, other], axis=-1)).ravel()
+    return right(np.stack([own, other], axis=-1)).mean(axis=1)
 
 
 def all_of(scores: Scores) -> Query:

@@ -168,7 +168,7 @@ def parse(text: str) -> Query:
     "no" is read as "not".  Raises ``BindlibError`` for an empty text and for any other form; nest with ``and_``,
     ``or_`` and ``not_`` instead.
     """
-    if not text.strip():
+    if not isinstance(text, str) or not text.strip():
         raise BindlibError(f"an empty query asks for nothing: write {TEMPLATES_IN_WORDS}")
     for pattern, build in _TEMPLATES:
         if found := re.fullmatch(pattern, text.strip(), re.IGNORECASE):

@@ -132,6 +132,8 @@ def check(cost: np.ndarray, rows: np.ndarray, columns: np.ndarray, epsilon: floa
     """Raise ``ValueError`` unless a plan with these marginals exists and is unique."""
     if not epsilon > 0:
         raise ValueError(f"ε must be positive, or the plan need not be unique: got {epsilon}")
+    if cost.shape[-2:] != (len(rows), len(columns)):
+        raise ValueError(f"costs {cost.shape} need a mass a row and a column, got {len(rows)} and {len(columns)}")
     if not np.isfinite(cost).all():
         raise ValueError("a cost is not finite: check the features")
     if min(rows.min(), columns.min()) <= 0:

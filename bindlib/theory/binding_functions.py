@@ -30,8 +30,8 @@ def bands(n_first: int, n_second: int, coverage: float, rng: np.random.Generator
     left out then holds scenes whose swap is left out too, at every coverage.  Raises ``ValueError`` for a coverage that
     is no multiple of 1/10 between 0.1 and 1, or a side below 10.
     """
-    share = round(coverage * PERIOD)
-    if not 1 <= share <= PERIOD or abs(share - coverage * PERIOD) > 1e-9:
+    share = round(coverage * PERIOD) if 0 < coverage <= 1 else 0
+    if not share or abs(share - coverage * PERIOD) > 1e-9:
         raise ValueError(f"coverage must be 0.1, 0.2, ... or 1: below 0.1 a concept is never seen; got {coverage}")
     if min(n_first, n_second) < PERIOD:
         raise ValueError(f"a grid needs at least {PERIOD} concepts of each kind, got {n_first} and {n_second}")
@@ -183,9 +183,14 @@ def swap_decided(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 def judge(y: np.ndarray, predicted: np.ndarray, mean: np.ndarray) -> dict[str, float]:
     """``r2``, ``swap_r2``, ``recognition`` and ``swap`` (accuracies) over the scenes of one part of a ``Split``.
 
-    Raises ``ValueError`` where an embedding is not finite.
+    Raises ``ValueError`` for NaN, infinity, unequal shapes, and embeddings that are all ``mean``.
     """
+    if y.shape != predicted.shape:
+        raise ValueError(f"expected one prediction for each embedding {y.shape}, got shape {predicted.shape}")
     require_finite(y, "embedding")
+    require_finite(predicted, "prediction")
+    if len(y) and (y == mean).all():
+        raise ValueError("every embedding is the mean, so there is nothing to explain: check the encoder")
     return {
         "r2": r_squared(y, predicted, mean),
         "swap_r2": swap_r_squared(y, predicted),

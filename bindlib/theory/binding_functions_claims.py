@@ -48,8 +48,8 @@ PATH = Theorem(
 )
 UNSEEN_HASH = Theorem(
     "prop-hashed-unseen",
-    "Whatever is predicted from the seen codes has expected inner product 0 with an unseen one, and every rule decides "
-    "a swap with probability 1/2.",
+    "Whatever is predicted from the seen codes has expected inner product 0 with an unseen one, and every rule is "
+    "right about a scene and its swap, equally likely to be shown, with probability 1/2.",
     (HASHED, SYMMETRIC, UNSEEN),
     tolerance=1e-12,
 )

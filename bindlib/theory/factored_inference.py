@@ -74,11 +74,10 @@ def _mean_cost(cost: np.ndarray, gamma: float) -> np.ndarray:
     """``-log`` of the power mean of ``exp(-cost)``, for finite γ, with full relative precision near 0 too."""
     if abs(gamma) < _FLAT_EXPONENT:
         return cost.mean(axis=-1)
-    exponents = -gamma * cost
-    top = exponents.max(axis=-1, keepdims=True)
-    with np.errstate(invalid="ignore"):
-        rest = np.log1p(np.expm1(exponents - top).mean(axis=-1))
-    return -(top[..., 0] + np.where(np.isinf(top[..., 0]), 0, rest)) / gamma
+    lead = cost.min(axis=-1) if gamma > 0 else cost.max(axis=-1)
+    with np.errstate(invalid="ignore", over="ignore"):  # a large γ may carry the others to infinity, that is to 0
+        rest = np.log1p(np.expm1(-gamma * (cost - lead[..., None])).mean(axis=-1))
+    return lead - np.where(np.isinf(lead), 0, rest) / gamma
 
 
 def evidence(scores: np.ndarray, beta: float = BETA, mu: float = MU) -> np.ndarray:
@@ -188,15 +187,17 @@ def calibrate(scores: np.ndarray, present: np.ndarray) -> Calibration:
     finite or do not rise with presence, or if they separate the two kinds, so that no β is best.
     """
     scores, present = np.asarray(scores, dtype=np.float64), np.asarray(present, dtype=bool)
-    if scores.ndim != 1 or scores.shape != present.shape or not np.isfinite(scores).all():
-        raise ValueError(f"give finite scores (n,) and present (n,), got {scores.shape} and {present.shape}")
+    if scores.ndim != 1 or scores.shape != present.shape:
+        raise ValueError(f"give scores (n,) and present (n,), got {scores.shape} and {present.shape}")
+    if not np.isfinite(scores).all():
+        raise ValueError("calibration needs finite scores: drop the images or concepts whose features are NaN")
     if not present.any() or present.all():
         raise ValueError("calibration needs concepts that are present and concepts that are absent: give both kinds")
-    if scores[present].min() > scores[~present].max():
-        raise ValueError("the scores separate present from absent, so that no β is best: calibrate on more pairs")
     centre, spread = scores.mean(), scores.std()
     if scores[present].mean() <= scores[~present].mean() or spread == 0:
         raise ValueError("the scores do not rise with presence: these are not scores of these concepts")
+    if scores[present].min() >= scores[~present].max():  # also where they touch, a larger β always fits better
+        raise ValueError("the scores separate present from absent, so that no β is best: calibrate on more pairs")
     z, sign, weight = (scores - centre) / spread, np.where(present, 1.0, -1.0), _weights(present)
 
     def loss(line):

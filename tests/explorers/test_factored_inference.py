@@ -1,5 +1,7 @@
 """The explorers of factored inference draw, and their closed forms are those of the theory."""
 
+import re
+
 import numpy as np
 import pytest
 import vl_convert
@@ -26,6 +28,27 @@ def test_figure_compiles_draws_and_says_what_it_shows(name):
 
 def test_the_page_says_what_the_theory_says(signals):
     agree_everywhere(signals, explorer.chart(), 25)
+    agree_everywhere(signals, explorer.by_form(ROWS), 4)
+
+
+def test_every_figure_with_controls_has_readouts_in_all_its_settings():
+    for figure in (make() for make in FIGURES.values()):
+        assert {c.name for c in figure.controls} and len(figure.grid()) == len(list(figure.settings()))
+        assert all(entry["shown"] for entry in figure.grid())
+
+
+def test_by_form_names_the_weakest_form_of_each_method():
+    lower = [row | {"value": 0.05} if row["form"] == "neither" else row for row in ROWS]
+    said = explorer.by_form(lower).computed("shipped:0")
+    assert len(said) == len(explorer.SHOWN) and all(words.startswith("neither: 0.05") for words in said.values())
+
+
+def test_an_edited_score_out_of_the_picture_is_a_triangle_at_its_edge():
+    out = {"query": "not (a and b)", "plain": 0.5, "mu": 0.4}
+    assert explorer.computed(**explorer.AT_START | out)["edited"] > explorer.HIGH
+    point = re.compile(r'mark-symbol role-mark.*?<path transform="translate\([\d.]+,([\d.]+)\)" d="([^"]+)"')
+    (inside, disc), (outside, triangle) = (point.search(explorer.chart().svg(**v)).groups() for v in ({}, out))
+    assert float(inside) > float(outside) == 0 and "A" in disc and "A" not in triangle
 
 
 def test_the_live_figure_says_what_the_theory_says():

@@ -98,6 +98,12 @@ A, B, PATCHES = draw()
         (lambda: remedy.score(A, B, []), "no depth"),
         (lambda: remedy.score(A, B, [PATCHES[0][:3]]), "3 patches are no square"),
         (lambda: remedy.transport(np.ones((2, 2)), np.array([0, 1]), np.ones(2) / 2, 1), "positive mass"),
+        (lambda: remedy.transport(np.ones((2, 3)), np.ones(2) / 2, np.ones(2) / 2, 1), "a mass a row and a column"),
+        (lambda: remedy.differences(A[None], B[[0, 0], None], np.ones((1, 1, 4, 6))), "got 1, 2 and 1"),
+        (
+            lambda: remedy.differences(A[None], B[None], np.ones((1, 1, 4, 6)), positions=np.zeros((1, 3, 2))),
+            "one position",
+        ),
     ],
 )
 def test_bad_input(call, words):

@@ -151,6 +151,12 @@ def _with_nan():
         ),
         (lambda: models.fit("additive", *_with_nan(), SIZES, rng()), "embedding 7 is not finite"),
         (lambda: models.fit("additive", _without(99)[0], np.ones((3, 2)), SIZES, rng()), "one embedding for each of"),
+        (lambda: models.fit("product", *_without(99), (5, SIZES[1]), rng()), "on a grid of 5 × "),
+        (
+            lambda: models.fit("product", -_without(99)[0], _without(99)[1], SIZES, rng()),
+            "scenes are .n, 2, 2. indices",
+        ),
+        (lambda: models.fit("product", _without(99)[0], 0 * _without(99)[1], SIZES, rng()), "every embedding is zero"),
     ],
 )
 def test_bad_input(call, words):

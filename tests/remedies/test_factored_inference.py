@@ -137,6 +137,8 @@ def test_score_is_the_plain_score_and_the_edit(seeing):
         ({"images": []}, "nothing to rank"),
         ({"templates": ()}, "needs a place"),
         ({"templates": ("a photo",)}, "needs a place"),
+        ({"templates": ("{} {x}",)}, "no others"),
+        ({"templates": ("{} {",)}, "no others"),
     ],
 )
 def test_score_refuses(change, said):
@@ -144,6 +146,18 @@ def test_score_refuses(change, said):
     with pytest.raises(BindlibError, match=said) as raised:
         fi.score(Toy(), **given)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "scores, said",
+    [
+        ({"a": np.zeros(2)}, "no scores of 'b'"),
+        ({"a": np.zeros(2), "b": np.zeros(3)}, r"shapes \[\(2,\), \(3,\)\]"),
+    ],
+)
+def test_an_edit_needs_the_scores_of_every_concept_on_the_same_images(scores, said):
+    with pytest.raises(BindlibError, match=said):
+        fi.edit(and_(concept("a"), concept("b")), scores)
 
 
 def test_a_shipped_encoder_scores_pictures_and_knows_no_other_words():
@@ -302,8 +316,8 @@ def test_an_edit_by_words_knows_nothing_of_a_swap(name, monkeypatch):
 def test_right_is_half_in_a_tie_up_to_rounding():
     assert runs.right(np.array([[1, 0], [0, 1], [1, 1], [1, 1 + 1e-14]])).tolist() == [1, 0, 0.5, 0.5]
     own = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.1, 0.9], [0.8, 0.2]]])
-    assert runs._diagonal_right(own).tolist() == [1, 1, 0, 0]
-    assert runs._diagonal_right(np.array([[[0.5, 0.4], [0.6, 0.7]]])).tolist() == [0, 1]
+    assert runs._diagonal_right(own).tolist() == [1, 0]
+    assert runs._diagonal_right(np.array([[[0.5, 0.4], [0.6, 0.7]]])).tolist() == [0.5]
 
 
 def test_a_summary_has_the_items_of_all_seeds_and_the_range_over_seeds():

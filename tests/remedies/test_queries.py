@@ -111,7 +111,7 @@ def test_parsing_is_lenient_about_case_and_space_and_no():
     assert parse("north and order") == and_(concept("north"), concept("order"))  # words that begin like operators
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\n"])
+@pytest.mark.parametrize("text", ["", "   ", "\n", None])
 def test_an_empty_text_is_refused(text):
     with pytest.raises(BindlibError, match="empty query"):
         parse(text)

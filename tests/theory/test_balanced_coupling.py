@@ -225,6 +225,7 @@ NAN = np.where(np.arange(18).reshape(3, 6) == 4, np.nan, A)
         (lambda: bc.grid(0, 2), "at least one row"),
         (lambda: bc.plan(np.ones((2, 2)), np.array([0, 1]), np.ones(2) / 2, 1), "positive mass"),
         (lambda: bc.plan(np.ones((2, 2)), np.ones(2), np.ones(2) / 2, 1), "the same mass"),
+        (lambda: bc.plan(np.ones((2, 3)), np.ones(2) / 2, np.ones(2) / 2, 1), "a mass a row and a column"),
         (lambda: bc.plan(np.full((2, 2), np.nan), np.ones(2) / 2, np.ones(2) / 2, 1), "not finite"),
         (lambda: bc.energies(np.eye(2) * [1, 0], np.ones((2, 2)), np.zeros(2), np.zeros((2, 2))), "no mass"),
     ],

@@ -190,6 +190,8 @@ def test_every_claim_holds_and_its_mutant_fails(claim):
         (lambda: theory.bands(20, 20, 0.05, rng()), "below 0.1 a concept is never seen; got 0.05"),
         (lambda: theory.bands(20, 20, 0.25, rng()), "must be 0.1, 0.2"),
         (lambda: theory.bands(20, 20, 1.1, rng()), "got 1.1"),
+        (lambda: theory.bands(20, 20, np.nan, rng()), "got nan"),
+        (lambda: theory.bands(20, 20, np.inf, rng()), "got inf"),
         (lambda: theory.bands(9, 20, 0.5, rng()), "at least 10 concepts of each kind, got 9 and 20"),
         (
             lambda: theory.split(np.eye(12, dtype=bool)[:, 1:], 9, 20, rng()),
@@ -199,6 +201,9 @@ def test_every_claim_holds_and_its_mutant_fails(claim):
         (lambda: theory.split(np.ones((12, 12), dtype=bool), 9, 19, rng()), "judge on at least as many scenes, got 19"),
         (lambda: theory.split(theory.bands(20, 20, 0.9, rng()), 50, 20, rng()), "50 scenes to fit on do not show all"),
         (lambda: theory.judge(np.full((20, 2), np.nan), np.ones((20, 2)), np.zeros(2)), "embedding 0 is not finite"),
+        (lambda: theory.judge(np.ones((20, 2)), np.full((20, 2), np.nan), np.zeros(2)), "prediction 0 is not finite"),
+        (lambda: theory.judge(np.ones((20, 2)), np.ones((20, 3)), np.zeros(2)), "one prediction for each embedding"),
+        (lambda: theory.judge(np.ones((20, 2)), np.ones((20, 2)), np.ones(2)), "nothing to explain"),
         (lambda: theory.judge(np.ones((19, 2)), np.ones((19, 2)), np.zeros(2)), "in groups of 20, got 19"),
         (lambda: theory.path(np.eye(2, dtype=bool), (0, 1)), "no path of seen objects joins the concepts of"),
     ],

@@ -38,7 +38,7 @@ def test_log_odds_of_a_power_mean_against_long_arithmetic(x, gamma):
     assert mean_log_odds(np.array(x), gamma) == pytest.approx(long_log_odds(x, gamma), rel=1e-12, abs=1e-13)
 
 
-@given(EVIDENCE, st.sampled_from([-np.inf, -1e6, -1.0, 0.0, 1e-9, 1.0, 10.0, np.inf]))
+@given(EVIDENCE, st.sampled_from([-np.inf, -1e308, -1e6, -1.0, 0.0, 1e-9, 1.0, 10.0, 1e308, np.inf]))
 def test_log_odds_are_finite_and_between_the_extremes(x, gamma):
     found = float(mean_log_odds(np.array(x), gamma))
     assert min(x) - 1e-9 * (1 + abs(min(x))) <= found <= max(x) + 1e-9 * (1 + abs(max(x)))
@@ -192,10 +192,11 @@ def test_calibration_does_not_depend_on_how_many_are_present():
         ([0.1, 0.2], [True, True], "both kinds"),
         ([0.1, 0.2], [False, False], "both kinds"),
         ([0.1, 0.2], [False, True], "no β is best"),
+        ([0.1, 0.2, 0.2, 0.3], [False, False, True, True], "no β is best"),
         ([0.3, 0.2, 0.1, 0.25], [False, True, True, False], "do not rise"),
         ([0.2, 0.2], [True, False], "do not rise"),
         ([0.1, np.nan], [False, True], "finite scores"),
-        ([0.1], [False, True], "finite scores"),
+        ([0.1], [False, True], r"scores \(n,\)"),
     ],
 )
 def test_calibration_refuses_what_has_no_answer(scores, present, said):
