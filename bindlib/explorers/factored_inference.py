@@ -160,13 +160,13 @@ SHOWN = {
     "without the plain score": (GREEN, "diamond"),
     "null: other images": (PURPLE, "triangle-up"),
 }
-_WEAKEST = tuple(Readout(f"weakest_{i}", f"{method}, weakest form", "") for i, method in enumerate(SHOWN))
+_WEAKEST = tuple(Readout(f"weakest_{i}", method, "") for i, method in enumerate(SHOWN))
 
 
 def _weakest(rows: Rows) -> dict[str, str]:
     """In words, for each method the form in which the smallest share is right."""
     found = (min((row for row in rows if row["method"] == method), key=lambda row: row["value"]) for method in SHOWN)
-    told = (f"{row['form']}: {with_interval(row['value'], (row['low'], row['high']), 2)}" for row in found)
+    told = (f"lowest for '{row['form']}': {with_interval(row['value'], (row['low'], row['high']), 2)}" for row in found)
     return dict(zip((readout.signal for readout in _WEAKEST), told, strict=True))
 
 

@@ -40,7 +40,8 @@ def test_every_figure_with_controls_has_readouts_in_all_its_settings():
 def test_by_form_names_the_weakest_form_of_each_method():
     lower = [row | {"value": 0.05} if row["form"] == "neither" else row for row in ROWS]
     said = explorer.by_form(lower).computed("shipped:0")
-    assert len(said) == len(explorer.SHOWN) and all(words.startswith("neither: 0.05") for words in said.values())
+    assert len(said) == len(explorer.SHOWN)
+    assert all(words.startswith("lowest for 'neither': 0.05") for words in said.values())
 
 
 def test_an_edited_score_out_of_the_picture_is_a_triangle_at_its_edge():
