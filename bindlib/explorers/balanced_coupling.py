@@ -263,7 +263,7 @@ def accuracies(rows: Sequence[dict[str, Any]], task: str = "swap", energy: str =
     shown = [row for row in rows if row["task"] == task and not row["control"] and row["energy"] in ("", energy)]
     encoders = list(dict.fromkeys(row["encoder"] for row in shown))
     x = alt.X("encoder:O", title="encoder: its swap rate π, or how it was made", sort=encoders,
-              axis=alt.Axis(labelAngle=-40, labelOverlap=False))  # fmt: skip
+              axis=alt.Axis(labelAngle=-40, labelOverlap=False, minExtent=80))  # fmt: skip
     y = alt.Y("accuracy:Q", title=f"accuracy, {task}", scale=alt.Scale(domain=[0.4, 1]))
     offset = alt.XOffset("reader:N", sort=list(_SERIES))
     colours, shapes = zip(*_SERIES.values(), strict=True)
