@@ -15,9 +15,12 @@ from bindlib.errors import BindlibError
 from bindlib.theory import (
     axioms_claims,
     bag_of_words,
+    balanced_coupling_claims,
+    binding_functions_claims,
     coverage_claims,
     depth_law_claims,
     factored_codes_claims,
+    factored_inference_claims,
     frontier,
     radon_claims,
     throttle_claims,
@@ -34,6 +37,9 @@ CHAPTERS = {
     "throttle": throttle_claims,
     "coverage": coverage_claims,
     "frontier": frontier,
+    "factored_inference": factored_inference_claims,
+    "binding_functions": binding_functions_claims,
+    "balanced_coupling": balanced_coupling_claims,
 }
 CLAIMS: dict[str, tuple[str, Claim]] = {
     claim.theorem.label: (chapter, claim) for chapter, module in CHAPTERS.items() for claim in module.CLAIMS

@@ -1,11 +1,14 @@
 """What the explorers share: data, ticks, labels that keep apart, and unit vectors on a great circle."""
 
+import base64
+import io
 from collections.abc import Iterable, Sequence
 from math import ceil, floor, log10
 from typing import Any
 
 import altair as alt
 import numpy as np
+from PIL import Image
 from scipy.optimize import isotonic_regression
 
 from bindlib.book.palette import GREY, INK
@@ -73,3 +76,10 @@ def vector(angle: str, name: str, color: str = INK, dash: tuple[int, ...] = (0,)
     tip = base.mark_point(color=color, size=70, opacity=1).encode(plane_x(), plane_y())
     text = base.mark_text(color=INK, fontSize=14).encode(plane_x("lx"), plane_y("ly"), text=alt.value(name))
     return alt.layer(shaft, tip, text)
+
+
+def data_url(picture: Image.Image) -> str:
+    """A picture as a PNG that a chart can carry in its own data."""
+    file = io.BytesIO()
+    picture.save(file, "png")
+    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"

@@ -1,7 +1,5 @@
 """The throttle on pixels: what dual encoders trained from scratch do with swaps, against the rate of swaps."""
 
-import base64
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +10,7 @@ from bindlib.book.figure import Figure
 from bindlib.book.palette import BLUE, GREEN, GREY, INK, PURPLE, VERMILION
 from bindlib.book.table import with_interval
 from bindlib.encoders import drawn
-from bindlib.explorers.drawing import data
+from bindlib.explorers.drawing import data, data_url
 
 Rows = Sequence[dict[str, Any]]
 BATCHES = {"disjoint": "word-disjoint groups", "ordinary": "ordinary batches"}
@@ -37,7 +35,7 @@ def samples(seed: int) -> Figure:
     rng = np.random.default_rng(seed)
     scenes = drawn.draw_scenes(4, rng)
     captions = drawn.captions(scenes, rng.random(4) < 0.5)
-    pictures = [_data_url(picture) for picture in drawn.pictures(scenes, rng)]
+    pictures = [data_url(picture) for picture in drawn.pictures(scenes, rng)]
     rows = [
         {"column": i % 2, "row": -(i // 2), "url": url, "lines": caption.replace(" and ", "\nand ")}
         for i, (url, caption) in enumerate(zip(pictures, captions, strict=True))
@@ -53,12 +51,6 @@ def samples(seed: int) -> Figure:
         alt=f"Four pictures of two coloured glyphs side by side on noisy grey: {'; '.join(captions)}.",
         table=tuple({"picture": i, "caption": caption} for i, caption in enumerate(captions, 1)),
     )
-
-
-def _data_url(picture) -> str:
-    file = io.BytesIO()
-    picture.save(file, "png")
-    return f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode('ascii')}"
 
 
 def chart(rows: Rows) -> Figure:

@@ -11,6 +11,8 @@ from bindlib.book.notebook import read
 from bindlib.explorers import break_theorem
 
 ROOT = Path(__file__).parents[2]
+# The chapters on the ways out have claims, and no searched counterexamples.
+LIMITS = [name for name in claims.CHAPTERS if (ROOT / "chapters" / f"{name}.ipynb").exists()]
 
 
 def boxes(figure):
@@ -37,7 +39,7 @@ def test_several_boxes_unticked_are_decided_by_the_first_that_breaks_it():
     assert break_theorem.deciding("thm-coverage-decides", []) is None
 
 
-@pytest.mark.parametrize("chapter", claims.CHAPTERS)
+@pytest.mark.parametrize("chapter", LIMITS)
 def test_the_widget_of_every_chapter_searches_anew(chapter):
     widget = break_theorem.widget(chapter)
     assert widget.live.said["verdict"] == "the theorem holds"
@@ -59,7 +61,7 @@ def test_a_chapter_without_searches_has_no_widget():
         break_theorem.widget("measurements")
 
 
-@pytest.mark.parametrize("chapter", claims.CHAPTERS)
+@pytest.mark.parametrize("chapter", LIMITS)
 def test_a_chapter_names_both_of_its_live_versions(chapter):
     cells = read(ROOT / "chapters" / f"{chapter}.ipynb")["cells"]
     words = " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")

@@ -69,7 +69,8 @@ def test_the_picture_is_of_what_was_measured(widget):
     assert widget._picture.value.count("<img") == 1
 
 
-def test_after_an_error_it_answers_again(widget):
+def test_after_an_error_it_answers_again(monkeypatch, widget):
+    monkeypatch.setattr(threading, "excepthook", lambda _: None)  # the failure is meant
     widget.inputs["x"].value = 9
     assert widget.settle()
     assert "error: nine" in widget.busy.value and "td" not in widget._readouts.value
@@ -79,7 +80,6 @@ def test_after_an_error_it_answers_again(widget):
 
 
 def test_what_was_asked_for_during_a_failure_is_still_done(monkeypatch):
-    monkeypatch.setattr(threading, "excepthook", lambda _: None)  # the failure is meant
     begun, may_fail, failed, done = threading.Event(), threading.Event(), threading.Event(), []
     monkeypatch.setattr(threading, "excepthook", lambda _: failed.set())
 

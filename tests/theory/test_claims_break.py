@@ -10,9 +10,14 @@ from bindlib.theory import (
     axioms,
     axioms_claims,
     bag_of_words,
+    balanced_coupling,
+    balanced_coupling_claims,
+    binding_functions_claims,
     coverage_claims,
     depth_law_claims,
     factored_codes_claims,
+    factored_inference,
+    factored_inference_claims,
     frontier,
     radon,
     separation,
@@ -102,8 +107,43 @@ def texts_rolled(encoder):
     return axioms.Encoder(encoder.images, np.roll(encoder.texts, 1, axis=1))
 
 
+def changed(key, value):
+    return lambda table: table | {key: value}
+
+
+def negations_flipped(holistic, scores, negated, *rest):
+    return holistic, scores, ~negated, *rest
+
+
+def another_scene(scene):
+    return fi.WORLD.draw(len(scene), np.random.default_rng(9))
+
+
+def additive(_, *rest):
+    return "additive", *rest
+
+
+def one_code_less(codes, rng):
+    return codes[1:], rng
+
+
+def uneven(n_a, n_b, share=0.5):
+    return n_a, n_b, 0.51
+
+
+def one_mass_a_token(row_masses):
+    return lambda n_a, n_b, share=0.5: np.full(n_a + n_b, 1 / (n_a + n_b))
+
+
+def rising(masses):
+    """A little more mass the later a token stands."""
+    tilted = masses * np.linspace(1, 1.1, len(masses))
+    return tilted / tilted.sum()
+
+
 ax, fc, de = axioms_claims, factored_codes_claims, depth_law_claims
 th, co = throttle_claims, coverage_claims
+fi, bf, bc = factored_inference_claims, binding_functions_claims, balanced_coupling_claims
 BELOW, ABOVE, NAN, MINUS = map(by, (0.999, 1.001, np.nan, -1.0))
 
 BROKEN = [
@@ -196,6 +236,31 @@ BROKEN = [
     ("thm-sharp-frontier", frontier, "smoothness", [BELOW, ABOVE, NAN]),
     ("prop-midpoint-anchor", frontier, "smallest_delta", [BELOW, ABOVE, NAN, MINUS]),
     ("prop-midpoint-anchor", frontier, "sharp_cap", [BELOW, ABOVE, NAN]),
+    ("prop-edit-sign", factored_inference, "soft_log_odds", [BELOW]),
+    ("prop-edit-sign", factored_inference, "GAMMA", [changed("and", 2.0), changed("or", 0.5), changed("other", 1.001)]),
+    ("prop-single-not", factored_inference, "evidence", [ABOVE]),
+    ("prop-single-not", fi, "lcse", [called_with(negations_flipped)]),
+    ("thm-soft-replaced", factored_inference, "logical_log_odds", [BELOW]),
+    ("thm-soft-replaced", fi, "power_mean", [BELOW]),
+    ("thm-soft-replaced", fi, "soft_log_odds", [ABOVE]),
+    ("prop-slopes", fi, "slopes", [ABOVE, MINUS]),
+    ("prop-slopes", fi, "turning_point", [by(0.95)]),
+    ("prop-slopes", factored_inference, "soft_log_odds", [BELOW]),
+    ("thm-de-morgan", fi, "de_morgan_gap", [NAN, by(0.0)]),
+    ("thm-de-morgan", fi, "_dual_or", [BELOW]),
+    ("thm-de-morgan", factored_inference, "power_mean", [BELOW]),
+    ("thm-words-are-blind", fi, "words", [lambda _: fi.atoms]),
+    ("thm-words-are-blind", fi, "swap", [lambda _: another_scene]),
+    ("thm-words-are-blind", fi, "lcse", [lambda f: lambda h, *rest: f(h, *rest) + 1e-3 * h**2]),
+    ("thm-product-represents", bf, "draw_code", [called_with(additive)]),
+    ("prop-blind-fit", bf, "blind_r_squared", [BELOW]),
+    ("thm-path-identifies", bf, "path_product", [ABOVE]),
+    ("prop-hashed-unseen", bf, "_unseen_slack", [called_with(one_code_less)]),
+    ("thm-coupling-antisymmetric", balanced_coupling, "row_masses", [called_with(uneven)]),
+    ("prop-coupling-length", balanced_coupling, "row_masses", [one_mass_a_token]),
+    ("prop-coupling-limits", bc, "plan", [by(0.9), NAN]),
+    ("prop-coupling-same-words", balanced_coupling, "row_masses", [after(rising)]),
+    ("prop-coupling-two-things", bc, "tanh", [ABOVE, BELOW, NAN]),
 ]  # fmt: skip
 CASES = [
     pytest.param(label, module, name, broken, id=f"{label}-{name}-{row}.{i}")
