@@ -13,6 +13,7 @@ from pathlib import Path
 import bindlib
 from bindlib.book.layout import Book, Page
 from bindlib.book.notebook import Notebook, dump, read, strip
+from bindlib.storage import put
 
 DATA_VARIABLE = "BINDLIB_DATA"
 
@@ -103,9 +104,7 @@ def save(book: Book, page: Page, parameters: Parameters, executed: Executed) -> 
 def write_atomically(path: Path, text: str) -> None:
     """Write ``text`` so that ``path`` never holds half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.part")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    put(path, text.encode())
 
 
 def _file(book: Book, page: Page, parameters: Parameters) -> Path:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import DegenerateDataWarning, binom, bootstrap
 
-Z = 1.959963984540054  # 95 %, two-sided
+from bindlib.intervals import wilson
 
 
 class Estimate(NamedTuple):
@@ -43,19 +43,11 @@ def mean(values: np.ndarray, rng: np.random.Generator) -> Estimate:
 
 
 def share(values: np.ndarray) -> Estimate:
-    """The share of ``values`` ``(n,)`` in {0, 1} that are 1, with the interval of Wilson; draws nothing.
-
-    That interval is sensible at 0 and 1, where a bootstrap has no width. With ties at 1/2 it is wider than needed.
-
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
-    """
-    n = len(values)
-    if n == 0:
+    """The share of ``values`` ``(n,)`` in {0, 1} that are 1, with the interval of `wilson`; draws nothing."""
+    if not len(values):
         return Estimate(None, None)
     p = float(values.mean())
-    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return Estimate(p, [float(max(0.0, min(p, centre - half))), float(min(1.0, max(p, centre + half)))])
+    return Estimate(p, list(wilson(p, len(values))))
 
 
 def quantile(values: np.ndarray, q: float) -> Estimate:

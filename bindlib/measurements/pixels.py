@@ -16,6 +16,7 @@ from bindlib.encoders.weights import revision
 from bindlib.measurements.diagnostic import Arrays, embed_quartets, per_quartet
 from bindlib.measurements.estimates import share
 from bindlib.measurements.items import Dataset
+from bindlib.storage import read_rows, write_rows
 from bindlib.theory.bag_of_words import margin
 
 RESULTS = Path(__file__).parent / "results" / "pixels.csv"
@@ -102,22 +103,9 @@ def result(checkpoint: Path, log: Path) -> Row:
 
 def write_results(rows: Sequence[Row], path: Path = RESULTS) -> None:
     """Write rows of ``result`` as CSV, numbers to six digits."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: f"{v:.6g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    write_rows(path, rows, ".6g")
 
 
 def results(path: Path = RESULTS) -> list[Row]:
     """The committed rows, one a training."""
-    with open(path, newline="", encoding="utf-8") as file:
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-def _value(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return read_rows(path)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import permutation_test, rankdata
 
-from bindlib.measurements.estimates import Z
+from bindlib.intervals import Z
 
 SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")
 # Percent of images that are nearer to their caption than to its negative; chance is 50.  The models of OpenAI.

@@ -12,11 +12,11 @@ from bindlib.book.table import with_interval
 from bindlib.encoders import zoo
 from bindlib.encoders.base import Store
 from bindlib.errors import BindlibError, printable
-from bindlib.measurements import results
 from bindlib.measurements.card import Section, section
 from bindlib.measurements.datasets import load
 from bindlib.measurements.provenance import versions
 from bindlib.measurements.sweep import Settings
+from bindlib.storage import put
 
 KINDS = {"this": "this encoder", "trained": "trained", "null": "untrained", "bag": "bag of words"}
 LABELS = {
@@ -67,7 +67,7 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
         "references": _made_with(sections), "kinds": KINDS, "labels": LABELS, "explanations": EXPLANATIONS,
         "names": NAMES, "worst_titles": WORST_TITLES,
     }  # fmt: skip
-    results.put(out, _rendered("card.html", content).encode())
+    put(out, _rendered("card.html", content).encode())
     return _rendered("card.txt", content)
 
 

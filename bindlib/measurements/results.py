@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from bindlib.errors import BindlibError
 from bindlib.measurements.diagnostic import COUNTS, Row
 from bindlib.measurements.provenance import Provenance
+from bindlib.storage import put
 
 TYPES = {
     "encoder": str, "data": str, "subset": str, "metric": str, "value": float, "low": float, "high": float, "n": int,
@@ -112,22 +112,6 @@ def write(path: Path, found: Iterable[Cell]) -> None:
     """Write the cells as tidy rows, in order of encoder and data; ``path`` never holds half of them."""
     ordered = sorted(found, key=lambda cell: cell.key)
     put(path, _format(path).write([row for cell in ordered for row in tidy(cell)]))
-
-
-def put(path: Path, content: bytes) -> None:
-    """Let the file hold ``content``, and at no moment half of it. Raises ``OSError``, which names the file."""
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())  # else a power cut could leave the name on an empty file
-        os.replace(temporary, path)
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names none
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _typed(row: Mapping[str, Any]) -> Tidy:

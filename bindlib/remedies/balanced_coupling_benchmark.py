@@ -4,7 +4,6 @@ An item is an image, its caption and a wrong one that mentions things in the sam
 items: alignments and weights come from other scenes with other seeds.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
@@ -15,13 +14,14 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.stats import norm
 
 from bindlib import __version__
 from bindlib.encoders import drawn, shipped
+from bindlib.intervals import wilson
 from bindlib.remedies.balanced_coupling import ENERGIES, EPSILON, differences, plans
 from bindlib.remedies.balanced_coupling_features import RIDGE, Alignment, Towers, align, shipped_towers
 from bindlib.remedies.trained_throttle import one_thread
+from bindlib.storage import read_rows, write_rows
 from bindlib.theory.balanced_coupling import square_grid
 
 RESULTS = Path(__file__).parent / "results" / "balanced_coupling.csv"
@@ -270,19 +270,15 @@ def summary(rows: Iterable[Row]) -> list[Row]:
 
 def _estimate(cell: list[Row]) -> Row:
     found, n = [row["accuracy"] for row in cell], sum(row["n"] for row in cell)
-    p, z2 = float(np.mean(found)), norm.ppf(0.975) ** 2 / n
-    centre, half = (p + z2 / 2) / (1 + z2), float(np.sqrt(p * (1 - p) * z2 + z2**2 / 4)) / (1 + z2)
-    bounds = {"low": float(centre - half), "high": float(centre + half), "lowest": min(found), "highest": max(found)}
-    return {"accuracy": p} | bounds | {"seeds": len(cell), "n": n}
+    p = float(np.mean(found))
+    low, high = wilson(p, n)
+    row = {"accuracy": p, "low": low, "high": high, "lowest": min(found), "highest": max(found)}
+    return row | {"seeds": len(cell), "n": n}
 
 
 def write_results(rows: list[Row], path: Path = RESULTS) -> None:
     """Write rows of ``measure`` as CSV, numbers to four digits, and beside it, as JSON, what they were made with."""
-    path.parent.mkdir(exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: f"{v:.4f}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    write_rows(path, rows, ".4f")
     told = {
         "size": asdict(SIZES["full"]), "epsilon": EPSILON, "ridge": RIDGE,
         "weights": {name: f"sha256:{shipped.CHECKPOINTS[name][1]}" for name in shipped.CHECKPOINTS},
@@ -293,6 +289,4 @@ def write_results(rows: list[Row], path: Path = RESULTS) -> None:
 
 def results(path: Path = RESULTS) -> list[Row]:
     """The committed rows: ``measure(ENCODERS, SIZES["full"])``."""
-    numbers = dict.fromkeys(("accuracy", "low", "high", "lowest", "highest"), float) | {"seeds": int, "n": int}
-    with open(path, newline="", encoding="utf-8") as file:
-        return [{k: numbers.get(k, str)(v) for k, v in row.items()} for row in csv.DictReader(file)]
+    return read_rows(path, words=_KEYS)

@@ -4,7 +4,6 @@
 the trainings from scratch.
 """
 
-import csv
 import platform
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -24,6 +23,7 @@ from bindlib.errors import BindlibError
 from bindlib.remedies.binding_functions import MODELS, fit
 from bindlib.remedies.binding_transformer import Setting, trained
 from bindlib.scenes import WORLD, Atom
+from bindlib.storage import read_rows, write_rows
 from bindlib.theory.binding_functions import bands, blind_r_squared, judge, reachable, split
 from bindlib.theory.factored_codes import draw_code
 
@@ -219,12 +219,7 @@ def write(name: str, rows: Sequence[Row], command: str) -> None:
     """Write rows to ``results/NAME.csv`` below one line with the command and the versions; four digits a number."""
     packages = ("numpy", "scipy", "torch", "open_clip_torch", "transformers", "sentence-transformers", "onnxruntime")
     made = [f"bindlib {__version__}", f"python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
-    RESULTS.mkdir(exist_ok=True)
-    with open(RESULTS / f"{name}.csv", "w", newline="", encoding="utf-8") as file:
-        file.write(f"# {command}; {'; '.join(made)}\n")
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()} for row in rows)
+    write_rows(RESULTS / f"{name}.csv", rows, ".4g", f"{command}; {'; '.join(made)}")
 
 
 def results(name: str) -> list[Row]:
@@ -232,18 +227,7 @@ def results(name: str) -> list[Row]:
     path = RESULTS / f"{name}.csv"
     if not path.is_file():
         raise BindlibError(f"{path.name} is not there: write it with python -m {__name__}, or install bindlib again")
-    with open(path, newline="", encoding="utf-8") as file:
-        next(file)
-        return [{key: _value(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-def _value(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    return read_rows(path)
 
 
 def main(what: str) -> None:
