@@ -112,13 +112,14 @@ def _missing_weights() -> Iterator[list[str]]:
     handler = logging.Handler(logging.WARNING)
     handler.emit = lambda record: found.extend(_missing(record.getMessage()))
     logger = transformers_logging.get_logger("transformers")
-    before, logger.handlers = logger.handlers, [handler]
-    level = logger.level
+    before = logger.handlers, logger.level, logger.propagate
+    # Where the variable CI is set, transformers propagates its records to the root's handlers, which would print them.
+    logger.handlers, logger.propagate = [handler], False
     logger.setLevel(logging.WARNING)
     try:
         yield found
     finally:
-        logger.handlers = before
+        logger.handlers, level, logger.propagate = before
         logger.setLevel(level)
 
 
