@@ -77,14 +77,13 @@ def test_axe_finds_no_serious_fault_in_our_markup_or_the_theme_s(visits):
 def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, open_page, settle):
     for page in _with_figures(html, pages):
         for width in (390, 1280):
-            tall = open_page(f"{origin}/{page}", width)
-            settle(tall)
-            before = open_page("about:blank", width)
-            before.route("**/bindlib-figure.js*", lambda route: route.abort())
-            before.goto(f"{origin}/{page}")
-            heights = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((f) => f.offsetHeight)"
-            for drawn, reserved in zip(tall.evaluate(heights), before.evaluate(heights), strict=True):
-                assert abs(drawn - reserved) < 2, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
+            with open_page("about:blank", width) as before, open_page(f"{origin}/{page}", width) as tall:
+                before.route("**/bindlib-figure.js*", lambda route: route.abort())
+                before.goto(f"{origin}/{page}")
+                settle(tall)
+                heights = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((f) => f.offsetHeight)"
+                for drawn, reserved in zip(tall.evaluate(heights), before.evaluate(heights), strict=True):
+                    assert abs(drawn - reserved) < 2, f"{page} at {width} px: {reserved} px reserved, {drawn} px drawn"
 
 
 def test_a_chart_follows_the_width_of_its_place(origin, open_page, settle):
@@ -99,13 +98,13 @@ def test_a_chart_follows_the_width_of_its_place(origin, open_page, settle):
 
 def test_without_scripts_a_picture_and_its_words_remain(html, origin, pages, open_page):
     for name in _with_figures(html, pages):
-        page = open_page(f"{origin}/{name}", java_script_enabled=False)
-        for figure in page.locator("figure.bindlib-figure").all():
-            picture = figure.locator("img")
-            assert picture.get_attribute("alt"), name
-            assert picture.bounding_box()["height"] > 100, name
-            for part in ("chart", "controls", "readouts"):
-                assert not figure.locator(f".bindlib-figure__{part}").is_visible(), part
+        with open_page(f"{origin}/{name}", java_script_enabled=False) as page:
+            for figure in page.locator("figure.bindlib-figure").all():
+                picture = figure.locator("img")
+                assert picture.get_attribute("alt"), name
+                assert picture.bounding_box()["height"] > 100, name
+                for part in ("chart", "controls", "readouts"):
+                    assert not figure.locator(f".bindlib-figure__{part}").is_visible(), part
 
 
 def test_without_the_libraries_a_picture_and_its_words_remain(html, origin, pages, open_page):
@@ -118,14 +117,14 @@ def test_without_the_libraries_a_picture_and_its_words_remain(html, origin, page
 
 def test_on_paper_the_picture_stays_in_dark_ink_and_the_controls_go(html, origin, pages, open_page, settle):
     for name in _with_figures(html, pages):
-        page = open_page(f"{origin}/{name}", mode="dark")
-        settle(page)
-        page.emulate_media(media="print")
-        for figure in page.locator("figure.bindlib-figure").all():
-            assert figure.locator(".bindlib-figure__chart svg").is_visible(), name
-            assert not figure.locator(".bindlib-figure__controls").is_visible(), name
-            word = figure.locator("svg text").first
-            assert word.evaluate("(node) => getComputedStyle(node).fill") == "rgb(34, 40, 50)", name
+        with open_page(f"{origin}/{name}", mode="dark") as page:
+            settle(page)
+            page.emulate_media(media="print")
+            for figure in page.locator("figure.bindlib-figure").all():
+                assert figure.locator(".bindlib-figure__chart svg").is_visible(), name
+                assert not figure.locator(".bindlib-figure__controls").is_visible(), name
+                word = figure.locator("svg text").first
+                assert word.evaluate("(node) => getComputedStyle(node).fill") == "rgb(34, 40, 50)", name
 
 
 def test_the_libraries_come_only_with_the_pages_that_draw(html, pages):
