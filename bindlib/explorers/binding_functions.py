@@ -54,6 +54,15 @@ def compared(rows: Rows, coverage: float) -> list[dict[str, Any]]:
     return found
 
 
+def across(rows: Rows, model: str, measure: str, part: str = "held_out") -> list[dict[str, Any]]:
+    """One row for each source with a measure of one model at each coverage, in words; empty where it was not taken."""
+    found = [cell for cell in cells(rows, part) if cell["model"] == model]
+    coverages = sorted({cell["coverage"] for cell in found})
+    told = {(cell["source"], cell["coverage"]): _words(cell)[measure] for cell in found}
+    sources = dict.fromkeys(cell["source"] for cell in found)
+    return [{"embeddings": s} | {f"{c:g} seen": told.get((s, c), "") for c in coverages} for s in sources]
+
+
 def _words(cell: dict[str, Any]) -> dict[str, str]:
     told = [_told(cell[name], (cell[f"{name}_low"], cell[f"{name}_high"])) for name in (*MEASURES, "blind_r2")]
     return dict(zip((*MEASURES, "best_blind"), told, strict=True))

@@ -214,12 +214,12 @@ def by_form(rows: Rows) -> Figure:
     )  # fmt: skip
 
 
-def wide(rows: Rows, down: Sequence[str], across: str) -> list[dict[str, Any]]:
+def wide(rows: Rows, down: Sequence[str], across: str, digits: int = 2) -> list[dict[str, Any]]:
     """Rows of ``summary`` as a table: ``down`` name its rows, the values of ``across`` its columns, with intervals."""
     shown: dict[tuple, dict[str, Any]] = {}
     for row in rows:
         key = tuple(row[name] for name in down)
-        cell = with_interval(row["value"], (row["low"], row["high"]), 2)
+        cell = with_interval(row["value"], (row["low"], row["high"]), digits)
         shown.setdefault(key, dict(zip(down, key, strict=True)))[row[across]] = cell
     return list(shown.values())
 

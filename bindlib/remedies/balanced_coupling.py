@@ -23,15 +23,16 @@ __all__ = ["ENERGIES", "EPSILON", "Coupling", "coupling", "differences", "plans"
 
 EPSILON = 0.1  # fixed on other scenes; the chapter shows what half and twice as much change
 _TOLERANCE, _MAX_STEPS = 1e-9, 20_000  # of the masses of tokens, in Euclidean norm; of Sinkhorn's iteration
-_PLAIN = 200  # range of the costs, in units of ε, up to which no number overflows outside the log domain
+_PLAIN = 200  # range of the costs of an item, in units of ε, up to which no number overflows outside the log domain
 _BATCH = 200
 
 
 def transport(cost: np.ndarray, rows: np.ndarray, columns: np.ndarray, epsilon: float) -> np.ndarray:
     """The entropic plan of ``cost`` ``(n, m)``, or of a batch ``(k, n, m)``, by POT's Sinkhorn iteration.
 
-    ``rows`` ``(n,)`` and ``columns`` ``(m,)`` are the masses, the same for a whole batch.  Where ``ε`` is small the
-    iteration runs in the log domain, which takes twenty times as long.  Raises ``ValueError`` as
+    ``rows`` ``(n,)`` and ``columns`` ``(m,)`` are the masses, the same for a whole batch.  A constant added to the
+    costs of an item does not change its plan.  Where ``ε`` is small beside the range of an item's costs the iteration
+    runs in the log domain, which takes twenty times as long.  Raises ``ValueError`` as
     ``theory.balanced_coupling.plan`` does, and where it does not converge.  Source: R. Flamary et al., "POT: Python
     Optimal Transport", JMLR 22, 2021.
     """
@@ -39,8 +40,9 @@ def transport(cost: np.ndarray, rows: np.ndarray, columns: np.ndarray, epsilon: 
 
     check(cost, rows, columns, epsilon)
     costs = cost if cost.ndim == 3 else cost[None]
+    costs = costs - costs.min(axis=(-1, -2), keepdims=True)  # or exp(-cost / ε) of large costs underflows
     masses = (np.broadcast_to(side, (len(costs), len(side))).copy() for side in (rows, columns))
-    solver = "sinkhorn" if np.ptp(cost) < _PLAIN * epsilon else "log_sinkhorn"
+    solver = "sinkhorn" if costs.max() < _PLAIN * epsilon else "log_sinkhorn"
     found = solve_batch(costs, epsilon, *masses, max_iter=_MAX_STEPS, tol=_TOLERANCE, solver=solver).plan
     if not np.abs(found.sum(axis=-1) - rows).max() < 100 * _TOLERANCE:
         raise ValueError(f"Sinkhorn's iteration did not converge at ε = {epsilon:g}: raise ε")

@@ -17,6 +17,7 @@ from bindlib.encoders.base import BATCH
 from bindlib.errors import BindlibError
 
 RIDGE = 1e-3  # of the alignment, in units of the mean variance of a coordinate
+PLANTED_DIM = len(drawn.GLYPHS) + len(drawn.HUES) + 2  # of the positive control: a coordinate a word
 
 
 def _no_gradients(method: Callable) -> Callable:
@@ -228,13 +229,13 @@ def _regression(patches: np.ndarray, asked: np.ndarray, ridge: float) -> tuple[n
 def planted(n: int, noise: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Tokens ``(2, n, 7, k)`` of captions and swaps, and patches ``(n, 1, 36, k)``, as a coupling would like them.
 
-    The positive control, on random drawn scenes.  Tokens are basis vectors, one a word.  A patch that a glyph touches
-    is the sum of the glyph and its hue, in the three columns of its side; any other is zero.  Noise of this length, in
-    the mean square, is added to all.
+    The positive control, on random drawn scenes.  Tokens are basis vectors, one a word; ``k`` is ``PLANTED_DIM``.  A
+    patch that a glyph touches is the sum of the glyph and its hue, in the three columns of its side; any other is zero.
+    Noise of this length, in the mean square, is added to all: ``noise / √k`` in each coordinate.
     """
     scenes, right_first = drawn.draw_scenes(n, rng), rng.random(n) < 0.5
     n_glyphs, side, cell = len(drawn.GLYPHS), 6, drawn.IMAGE // 6
-    basis = np.eye(n_glyphs + len(drawn.HUES) + 2)
+    basis = np.eye(PLANTED_DIM)
     patches = noise * rng.standard_normal((n, 1, side, side, len(basis))) / np.sqrt(len(basis))
     tops = rng.integers(drawn.IMAGE - drawn.GLYPH + 1, size=(n, 2))[..., None]
     rows = np.arange(side)

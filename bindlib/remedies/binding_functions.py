@@ -1,8 +1,8 @@
 """Models of a binding function, fitted to scene embeddings by least squares on the indices of the concepts.
 
 Scenes are ``(n, 2, 2)`` as in ``bindlib.theory.binding_functions``, embeddings ``(n, dim)``.  In the formulas ``a`` and
-``b`` are the two concepts of an object.  Source of the three first models: Uselis et al. 2026, as far as its abstract
-and its public code tell; how they are fitted here is ours.
+``b`` are the two concepts of an object.  Source of the additive model, the product and the global product: Uselis et
+al. 2026, as far as its abstract and its public code tell; how they are fitted, and the other models, are ours.
 """
 
 from collections.abc import Callable
@@ -218,6 +218,35 @@ def _with_ridge(gram: np.ndarray) -> np.ndarray:
     return gram + (RIDGE * mean + np.finfo(float).tiny) * np.eye(gram.shape[-1])
 
 
+def nearest_scales(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nearest ``s_a v_b`` to a table ``(A, B, dim)``: scales ``(A,)`` and vectors ``(B, dim)``.
+
+    The scales have mean square 1 and no negative sum.
+    """
+    left, sizes, right = np.linalg.svd(table.reshape(len(table), -1), full_matrices=False)
+    unit = np.sqrt(len(table)) * (-1 if left[:, 0].sum() < 0 else 1)
+    return left[:, 0] * unit, (sizes[0] / unit * right[0]).reshape(table.shape[1:])
+
+
+def one_scale(
+    scenes: np.ndarray, y: np.ndarray, sizes: Sizes, rng: np.random.Generator, sweeps: int = 20
+) -> tuple[int, Predict]:
+    """``Σ_i s_a v_b`` with one number ``s_a`` for each first concept, by alternating least squares from the product."""
+    scales, _ = nearest_scales(product(scenes, y, sizes, rng)[1].vectors)
+    pairs = [(i, j) for i in (0, 1) for j in (0, 1)]
+    for _ in range(sweeps):
+        design = np.zeros((len(y), sizes[1]))
+        np.add.at(design, (np.arange(len(y))[:, None], scenes[..., 1]), scales[scenes[..., 0]])
+        vectors = _least_squares(design, y)
+        own, others = scenes[..., 0], vectors[scenes[..., 1]]  # (n, 2), (n, 2, dim)
+        gram, right = np.zeros((sizes[0], sizes[0])), np.zeros(sizes[0])
+        for i, j in pairs:
+            np.add.at(gram, (own[:, i], own[:, j]), np.sum(others[:, i] * others[:, j], axis=1))
+        np.add.at(right, own, np.sum(others * y[:, None], axis=2))
+        scales = np.linalg.solve(_with_ridge(gram), right)
+    return scales.size + vectors.size, Table(scales[:, None, None] * vectors)
+
+
 def global_product(
     scenes: np.ndarray, y: np.ndarray, sizes: Sizes, rng: np.random.Generator, iterations: int = 60
 ) -> tuple[int, Predict]:
@@ -255,6 +284,7 @@ def global_product(
 MODELS = {
     "additive": additive,
     "product": product,
+    "one scale": one_scale,
     "product with readout": readout,
     "global product": global_product,
     "free objects": objects,

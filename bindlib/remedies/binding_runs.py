@@ -17,10 +17,13 @@ import numpy as np
 
 from bindlib import __version__
 from bindlib.encoders import drawn
-from bindlib.encoders.base import DualEncoder, TextEncoder
+from bindlib.encoders.base import DualEncoder, DualTower, TextEncoder
+from bindlib.encoders.open_clip import token_lengths
 from bindlib.encoders.zoo import load_encoder
 from bindlib.errors import BindlibError
-from bindlib.remedies.binding_functions import MODELS, fit
+from bindlib.remedies.balanced_coupling_benchmark import UNTRAINED
+from bindlib.remedies.balanced_coupling_features import shipped_towers
+from bindlib.remedies.binding_functions import fit
 from bindlib.remedies.binding_transformer import Setting, trained
 from bindlib.scenes import WORLD, Atom
 from bindlib.storage import read_rows, write_rows
@@ -37,6 +40,7 @@ TEXT = {"glove": COVERAGES, "minilm": FEW, "paraphrase-l3": FEW, "use-multilingu
 SHIPPED = {"0": COVERAGES, "0.1": FEW, "1": COVERAGES, "ordinary": FEW}
 LEARNED = (0.2, 0.3, 0.5, 0.7, 0.9)
 QUICK = ("additive", "product", "product with readout")
+MODELS = (*QUICK, "global product", "free objects")  # of the long runs
 RESULTS = Path(__file__).parent / "results"
 Embed = Callable[[np.ndarray], np.ndarray]
 Row = dict[str, Any]
@@ -57,14 +61,18 @@ def _two_orders(scenes: np.ndarray, encode: Callable[[np.ndarray], np.ndarray]) 
 
 
 def text_source(encoder: TextEncoder) -> Source:
-    """Captions "a red car and a blue dog" of 20 nouns × 20 attributes, or of glyphs × hues for a shipped encoder."""
-    names = (drawn.GLYPHS, drawn.HUES) if encoder.name.startswith("shipped:") else (NOUNS, ATTRIBUTES)
+    """Captions "a red car and a blue dog" of 20 nouns × 20 attributes, or of glyphs × hues for a shipped encoder.
+
+    The same for an untrained one.
+    """
+    drawn_words = encoder.name.startswith(("shipped:", "untrained:"))
+    names = (drawn.GLYPHS, drawn.HUES) if drawn_words else (NOUNS, ATTRIBUTES)
 
     def encode(scenes: np.ndarray) -> np.ndarray:
         phrases = [[str(Atom(names[0][a], names[1][b])) for a, b in scene] for scene in scenes]
         return encoder.encode_text([" and ".join(pair) for pair in phrases])
 
-    return Source(f"{encoder.name}, text" if len(names[0]) > SIDE else encoder.name, lambda s: _two_orders(s, encode))
+    return Source(f"{encoder.name}, text" if drawn_words else encoder.name, lambda s: _two_orders(s, encode))
 
 
 def image_source(encoder: DualEncoder, renders: int = RENDERS) -> Source:
@@ -76,6 +84,27 @@ def image_source(encoder: DualEncoder, renders: int = RENDERS) -> Source:
         return encoder.encode_image(pictures).reshape(len(rows), renders, -1).mean(axis=1)
 
     return Source(f"{encoder.name}, images", lambda scenes: _two_orders(scenes, encode))
+
+
+def untrained(name: str) -> DualTower:
+    """Towers of the architecture of the shipped encoders with random weights, one of ``UNTRAINED``: a null control.
+
+    Raises ``BindlibError`` for a name without a seed.
+    """
+    import torch
+
+    towers = shipped_towers(name)
+
+    @torch.inference_mode()
+    def captions(given: list[str]) -> np.ndarray:
+        return towers.model.encode_text(towers.tokenizer(given)).numpy()
+
+    @torch.inference_mode()
+    def images(given: list) -> np.ndarray:
+        return towers.model.encode_image(torch.stack([towers.transform(image) for image in given])).numpy()
+
+    lengths = lambda given: token_lengths(towers.tokenizer, given)  # noqa: E731
+    return DualTower(name, "random weights", towers.tokenizer.context_length, captions, lengths, image_vectors=images)
 
 
 def code_source(name: str, seed: int) -> Source:
@@ -126,7 +155,7 @@ def fitted_rows(
     seed: int,
     n_train: int,
     n_test: int,
-    models: Sequence[str] = tuple(MODELS),
+    models: Sequence[str] = MODELS,
     judged: Source | None = None,
 ) -> list[Row]:
     """One row for each model and part (``held_in``, ``held_out``) with what ``judge`` measures and the best blind R².
@@ -174,12 +203,12 @@ def long_functions(seeds: int = 3, n_train: int = 1000, n_test: int = 100) -> It
 
     def rows(source: Source, coverages: Sequence[float] = FEW, judged: Source | None = None) -> Iterator[Row]:
         for seed, coverage in product(range(seeds), coverages):
-            asked = tuple(MODELS) if coverage in FEW else QUICK
+            asked = MODELS if coverage in FEW else QUICK
             yield from fitted_rows(source, coverage, seed, n_train, n_test, asked, judged)
 
     for name, seed in product(CODES, range(seeds)):
         for coverage in FEW if name == "code: tensor" else COVERAGES:
-            asked = tuple(MODELS) if coverage in FEW else QUICK
+            asked = MODELS if coverage in FEW else QUICK
             yield from fitted_rows(code_source(name, seed), coverage, seed, n_train, n_test, asked)
     for name, coverages in SHIPPED.items():
         encoder = load_encoder(f"shipped:{name}")
@@ -187,14 +216,19 @@ def long_functions(seeds: int = 3, n_train: int = 1000, n_test: int = 100) -> It
         yield from rows(text, coverages)
         if name != "0.1":
             yield from rows(images)
-        if name == "1":
+        if name in ("1", "ordinary"):
             yield from rows(text, judged=images)
+        if name == "1":
             yield from rows(shuffled(text, np.random.default_rng(0)))
     for name, coverages in TEXT.items():
         source = text_source(load_encoder(name))
         yield from rows(source, coverages)
         if name == "minilm":
             yield from rows(shuffled(source, np.random.default_rng(0)))
+    for name in UNTRAINED:
+        towers = untrained(name)
+        yield from rows(text_source(towers))
+        yield from rows(image_source(towers))
 
 
 TRAININGS = (

@@ -15,7 +15,16 @@ from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
 from bindlib.remedies.trained_throttle import one_thread
-from bindlib.theory.binding_functions import Split, all_scenes, bands, recognised, seen_objects, split, swap_decided
+from bindlib.theory.binding_functions import (
+    Split,
+    all_scenes,
+    bands,
+    recognised,
+    seen_objects,
+    split,
+    swap_decided,
+    swapped,
+)
 
 ImageSide = Literal["product", "hashed", "learned"]
 LEARNING_RATE, WEIGHT_DECAY, WARM_UP, TEMPERATURE = 2e-3, 0.01, 100, 0.1
@@ -51,6 +60,12 @@ class Setting:
         rng = np.random.default_rng([self.seed, round(10 * self.coverage)])
         seen = bands(self.side, self.side, self.coverage, rng)
         return seen, split(seen, len(all_scenes(self.side, self.side)), N_TEST, rng)
+
+
+def swaps_trained(setting: Setting) -> float:
+    """The share of the scenes to train on whose swap holds seen objects only, and so may be in a batch too."""
+    seen, scenes = setting.grid
+    return float(np.mean(seen_objects(seen, swapped(scenes.train)) == 2))
 
 
 class Tower(nn.Module):
@@ -114,8 +129,7 @@ class Trainer:
         """A batch of different scenes: half of it drawn, and the swaps of these that hold seen objects only."""
         drawn = self.rng.choice(len(self.scenes.train), self.setting.batch // 2, replace=False)
         scenes = self.scenes.train[drawn]
-        swaps = scenes.copy()
-        swaps[:, :, 1] = scenes[:, ::-1, 1]
+        swaps = swapped(scenes)
         both = np.concatenate([scenes, swaps[seen_objects(self.seen, swaps) == 2]])
         return np.unique(both, axis=0)
 

@@ -106,7 +106,7 @@ def edit(query: Query, scores: Scores, setting: Setting = Setting()) -> np.ndarr
         raise BindlibError(f"concepts have scores of the shapes {sorted(sizes)}: score all on the same images")
     x = {name: evidence(scores[name], setting.beta, setting.mu) for name in concepts(query)}
     soft = soft_log_odds(np.stack(list(x.values()), axis=-1))
-    return (log_odds(query, x, setting) - soft) / setting.beta
+    return log_odds(query, x, setting) / setting.beta - soft / setting.beta
 
 
 def concept_vectors(encoder: DualEncoder, names: Sequence[str], templates: Sequence[str] = TEMPLATES) -> np.ndarray:

@@ -234,6 +234,26 @@ def experiment(encoders: Sequence[DualEncoder], seeds: Sequence[int], sizes: dic
     return found
 
 
+def paired(rows: Sequence[Row], pairs: Iterable[tuple[str, str]], value: str) -> list[Row]:
+    """For each pair of methods, ``gain`` ``(n,)``: ``value`` of the one less that of the ``over`` on the same items.
+
+    ``rows`` have arrays ``value`` and are told apart by their other entries that are text or whole numbers.  Raises
+    ``KeyError`` where a row of the one method has no counterpart.
+    """
+    known = {_place(row): row[value] for row in rows}
+    return [
+        {k: v for k, v in row.items() if isinstance(v, str | int)}
+        | {"over": over, "gain": row[value] - known[_place(row | {"method": over})]}
+        for method, over in pairs
+        for row in rows
+        if row["method"] == method
+    ]
+
+
+def _place(row: Row) -> frozenset:
+    return frozenset((k, v) for k, v in row.items() if isinstance(v, str | int))
+
+
 def summary(
     rows: Iterable[Row], by: Sequence[str], value: str, interval: Callable[[np.ndarray], tuple[float, Sequence[float]]]
 ) -> list[Row]:

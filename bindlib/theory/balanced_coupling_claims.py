@@ -14,6 +14,7 @@ ONE_FUNCTION = "one function reads the energies of both candidates"
 BOTH_SIDES = "tokens and patches both keep their masses"
 SAME_TOKENS = "the tokens of b are those of a in another order"
 NEIGHBOURS = "a colour stands next to its thing"
+TWO_PATCHES = "the image is these two places, each one patch, at one depth"
 
 ANTISYMMETRIC = Theorem(
     "thm-coupling-antisymmetric",
@@ -46,7 +47,7 @@ TWO_THINGS = Theorem(
     "With words that know no context, a red car at one place and a blue dog at another, at distance D, the order "
     "energy prefers the caption to its swap by (D²/3) tanh²(κ/(2ε)), κ being by how much a word fits its own place "
     "better.",
-    (POSITIVE, SAME_TOKENS, NEIGHBOURS),
+    (POSITIVE, SAME_TOKENS, TWO_PATCHES, NEIGHBOURS),
     tolerance=1e-9,
 )
 
@@ -171,14 +172,16 @@ def mutate_same_words(seed: int = 0) -> Certificate:
 
 
 def two_things(fit: float, places: np.ndarray, epsilon: float, words: str = "red car blue dog") -> Coupling:
-    """A red car at the first of two ``places`` ``(2, 2)`` and a blue dog at the second, with words without context.
+    """A red car at the first of the ``places`` ``(m, 2)`` and a blue dog at the second, with words without context.
 
-    ``fit`` in (0, 1/√2] is the cosine of a word with its own place; it has none with the other.  Caption ``a`` says
-    ``words``; ``b`` says them with the colours exchanged.
+    The theorem is about two places; any further one is a patch that no word has anything in common with.  ``fit`` in
+    (0, 1/√2] is the cosine of a word with its own place; it has none with another.  Caption ``a`` says ``words``; ``b``
+    says them with the colours exchanged.
     """
     known = dict(zip(("red", "car", "blue", "dog"), np.eye(5), strict=False))
     clutter = np.sqrt(1 - 2 * fit**2) * np.eye(5)[4]
     patches = np.stack([fit * (known["red"] + known["car"]), fit * (known["blue"] + known["dog"])]) + clutter
+    patches = np.concatenate([patches, np.tile(np.eye(5)[4], (len(places) - 2, 1))])
     other = {"red": "blue", "blue": "red"}
     a = np.stack([known[word] for word in words.split()])
     b = np.stack([known[other.get(word, word)] for word in words.split()])

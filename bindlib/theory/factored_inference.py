@@ -1,12 +1,13 @@
 """Factored inference: concept scores say what is in an image, and logic on them edits the score of the whole query.
 
 A score ``s`` counts as evidence ``x = β(s - μ)``, the log-odds of a probability ``p = σ(x)``.  Everything stays in log
-space: an edit is finite for all finite scores, also where ``p`` rounds to 0 or 1.
+space: an edit is finite for all finite evidence, also where ``p`` rounds to 0 or 1.
 
 Source: S. Alshehri et al., "Similarity Is Not Logic", arXiv 2607.23052, 2026, for the formula of ``lcse`` and its
 constants; the rest is ours.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -83,14 +84,19 @@ def _mean_cost(cost: np.ndarray, gamma: float) -> np.ndarray:
 def evidence(scores: np.ndarray, beta: float = BETA, mu: float = MU) -> np.ndarray:
     """``β(s - μ)``, the log-odds that a concept is present.
 
-    Raises ``ValueError`` for scores or a μ that are not finite, or for a β that is not positive and finite.
+    Raises ``ValueError`` for scores or a μ that are not finite, for a β that is not positive and finite, and where the
+    product is too large for a number.
     """
     scores = np.asarray(scores, dtype=np.float64)
     if not (0 < beta < np.inf and np.isfinite(mu)):
         raise ValueError(f"β must be positive and finite and μ finite, got {beta} and {mu}")
     if not np.isfinite(scores).all():
         raise ValueError("concept scores must be finite: drop the images or concepts whose features are NaN")
-    return beta * (scores - mu)
+    with np.errstate(over="ignore"):
+        x = beta * (scores - mu)
+    if not np.isfinite(x).all():
+        raise ValueError(f"β(s - μ) is too large for a number with β = {beta} and μ = {mu}: give a smaller β")
+    return x
 
 
 def logical_log_odds(x: np.ndarray, negated: np.ndarray, operator: Operator) -> np.ndarray:
@@ -122,8 +128,8 @@ def lcse(
     """Logic-constrained score editing: ``s + (logit p_logical - logit p_soft) / β``, shape ``(n,)``.
 
     ``holistic`` ``(n,)`` are the scores of the whole query, ``concept_scores`` ``(n, c)`` those of its concepts and
-    ``negated`` ``(c,)`` says which of these it negates.  Scores are cosines.  Raises ``ValueError`` for other shapes,
-    an unknown operator, no concept, or numbers that are not finite.
+    ``negated`` ``(c,)`` says which of these it negates.  Scores are cosines.  Rounding errs by some ``1e-16 / β``.
+    Raises ``ValueError`` for other shapes, an unknown operator, no concept, or numbers that are not finite.
     """
     holistic, scores = (np.asarray(values, dtype=np.float64) for values in (holistic, concept_scores))
     if holistic.ndim != 1 or scores.ndim != 2 or len(scores) != len(holistic):
@@ -133,7 +139,27 @@ def lcse(
     if not np.isfinite(holistic).all():
         raise ValueError("holistic scores must be finite: drop the images whose features are NaN")
     x = evidence(scores, beta, mu)
-    return holistic + (logical_log_odds(x, negated, operator) - soft_log_odds(x)) / beta
+    # Divided one by one: their difference could be too large for a number where neither is.
+    return holistic + (logical_log_odds(x, negated, operator) / beta - soft_log_odds(x) / beta)
+
+
+def edited_by_atoms(
+    encode: Callable[[str], np.ndarray],
+    images: np.ndarray,
+    captions: Sequence[Sequence[str]],
+    beta: float = BETA,
+    mu: float = MU,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Plain scores of ``images`` ``(n, dim)`` for ``m`` captions, and these edited by an AND of atoms, ``(n, m)`` each.
+
+    A caption is the sequence of its atoms, such as ``("red car", "blue dog")``; ``encode`` maps it, joined by spaces,
+    and each atom alone to a unit vector ``(dim,)``.  Raises what ``lcse`` raises.
+    """
+    plain = np.stack([images @ encode(" ".join(atoms)) for atoms in captions], axis=1)
+    columns = zip(plain.T, captions, strict=True)
+    scores = [(s, images @ np.stack([encode(atom) for atom in atoms], axis=1)) for s, atoms in columns]
+    edited = [lcse(s, parts, np.zeros(parts.shape[1], bool), "and", beta, mu) for s, parts in scores]
+    return plain, np.stack(edited, axis=1)
 
 
 def slopes(x: np.ndarray, negated: np.ndarray, operator: Operator) -> np.ndarray:

@@ -19,6 +19,7 @@ from bindlib.theory.factored_inference import (
     turning_point,
 )
 
+FLAT = "the query is flat: one operator on concepts, each affirmed or negated"
 AFFIRMED = "no concept is negated"
 ONE_CONCEPT = "the query has one concept"
 SOFT = "the plain score is the soft evidence, μ + logit(p_soft)/β"
@@ -30,7 +31,7 @@ OPERATORS = tuple(GAMMA)
 EDIT_SIGN = Theorem(
     "prop-edit-sign",
     "The edit of an AND is at most 0, that of an OR at least 0, and that of any other query exactly 0.",
-    (AFFIRMED,),
+    (FLAT, AFFIRMED),
     tolerance=1e-13,
 )
 SINGLE_NOT = Theorem(
@@ -42,14 +43,14 @@ SINGLE_NOT = Theorem(
 SOFT_REPLACED = Theorem(
     "thm-soft-replaced",
     "The edited score is μ + logit(p_logical)/β. It rises with each affirmed concept and falls with each negated one.",
-    (SOFT,),
+    (FLAT, SOFT),
     tolerance=1e-10,
 )
 SLOPES = Theorem(
     "prop-slopes",
     "The slope in concept i is ±w_i (1 - q_i)/(1 - M) - v_i (1 - p_i)/(1 - A): negative for every negated concept, and "
     "in an AND without negation of the sign of sqrt(M A (1 - A)/(1 - M)) - p_i.",
-    (HELD,),
+    (FLAT, HELD),
     tolerance=1e-7,
 )
 DE_MORGAN = Theorem(

@@ -65,6 +65,18 @@ def test_sources_are_compared_in_one_row_each():
     assert [r["embeddings"] for r in explorer.compared(ROWS, 0.9)] == ["code: product"]
 
 
+def test_a_measure_is_told_across_coverages():
+    first, second = explorer.across(ROWS + OTHERS, "product", "swap")
+    assert list(first) == ["embeddings", "0.1 seen", "0.5 seen", "0.9 seen"]
+    assert second == {"embeddings": "minilm", "0.1 seen": "", "0.5 seen": first["0.5 seen"], "0.9 seen": ""}
+    assert first["0.5 seen"] == with_interval(*_mean([0.65, 0.67, 0.69]), 2)
+
+
+def _mean(values):
+    mean, *ends = seed_interval(values)
+    return mean, ends
+
+
 def test_an_explosion_is_called_one():
     (told,) = explorer.rows_for_table([row("minilm", "product", 0.5, 0) | {"swap_r2": -1e6, "r2": -9.0}])
     assert told["R² of swaps"] == "< -10" and told["R²"].startswith("-9.00")

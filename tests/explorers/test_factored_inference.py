@@ -121,6 +121,10 @@ def test_a_wide_table_has_a_column_for_each_value():
     assert table[0]["and"].split() == ["0.20", "[0.10,", "0.90]"]
 
 
+def test_a_wide_table_has_the_places_asked_for():
+    assert explorer.wide(ROWS[:1], ("encoder",), "form", 3)[0]["not"].replace("\u00a0", " ") == "0.200 [0.100, 0.900]"
+
+
 def test_a_long_table_has_the_interval_and_the_range_over_seeds():
     (row,) = explorer.long([ROWS[0] | {"seed_low": 0.15, "seed_high": 0.25, "seeds": 5}], ("form",), "right")
     assert list(row) == ["form", "items", "right", "over seeds", "seeds"]

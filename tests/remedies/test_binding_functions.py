@@ -21,6 +21,8 @@ def table(kind, dim=6):
         return (u[:, None] * v) @ np.linalg.qr(rng(2).standard_normal((9, dim)))[0].T
     if kind == "bag":
         return u[:, None] + v
+    if kind == "scaled":
+        return rng(4).uniform(0.5, 2, 12)[:, None, None] * v
     return u[:, None] * v if kind == "product" else rng(3).standard_normal((12, 14, dim))
 
 
@@ -40,6 +42,8 @@ def problem(kind, coverage=0.5, n=900):
         ("bag", "additive", 0.2),
         ("product", "product", 0.3),
         ("product", "product", 0.7),
+        ("scaled", "one scale", 0.3),
+        ("scaled", "product", 0.5),
         ("turned", "product with readout", 0.7),
         ("bag", "product with readout", 0.5),
     ],
@@ -53,7 +57,7 @@ def test_a_code_is_recovered_on_unseen_objects(kind, model, coverage, monkeypatc
         assert judge(embed(of, scenes.held_out), found.predict(scenes.held_out), y.mean(axis=0))["r2"] > least
 
 
-@pytest.mark.parametrize("model", ["product", "product with readout", "additive"])
+@pytest.mark.parametrize("model", ["product", "one scale", "product with readout", "additive"])
 def test_nothing_is_recovered_of_hashed_objects(model):
     of, scenes, y = problem("hashed", 0.7)
     found = models.fit(model, scenes.train, y, SIZES, rng())
@@ -123,7 +127,7 @@ def test_parameters_are_counted():
     _, scenes, y = problem("product")
     counted = {m: models.fit(m, scenes.train, y, SIZES, rng()).parameters for m in models.MODELS}
     assert counted == {
-        "additive": 26 * 6, "product": 26 * 6, "product with readout": 26 * (6 + 8) + 8 * 6,
+        "additive": 26 * 6, "product": 26 * 6, "one scale": 12 + 14 * 6, "product with readout": 26 * (6 + 8) + 8 * 6,
         "global product": 27 * 6, "free objects": 168 * 6,
     }  # fmt: skip
 

@@ -61,6 +61,18 @@ def test_pictures_show_the_scene_on_either_side():
     assert [p.tobytes() for p in shown] == [p.tobytes() for p in wanted]
 
 
+def test_untrained_towers_read_drawn_scenes_and_depend_on_their_seed():
+    first, again, other = (runs.untrained(f"untrained:{seed}") for seed in (0, 0, 1))
+    captions, picture = ["a red A and a blue K"], drawn.pictures(np.array([[10, 1, 0, 2]]), np.random.default_rng(0))
+    for rows in ([t.encode_text(captions) for t in (first, again, other)],
+                 [t.encode_image(picture) for t in (first, again, other)]):  # fmt: skip
+        assert np.array_equal(rows[0], rows[1]) and not np.allclose(rows[0], rows[2])
+    assert first.count_truncated(captions) == 0
+    assert (
+        runs.text_source(first).name == "untrained:0, text" and runs.image_source(first).name == "untrained:0, images"
+    )
+
+
 def test_shuffled_gives_every_object_the_name_of_another():
     source = runs.code_source("code: product", 0)
     mixed = runs.shuffled(source, np.random.default_rng(0))
@@ -101,13 +113,21 @@ def committed(source, **wanted):
 
 
 @pytest.mark.parametrize(
-    ("source", "coverage"), [("code: product", 0.2), ("code: hashed", 0.5), ("glove", 0.5), ("shipped:1, text", 0.9)]
+    ("source", "coverage"),
+    [
+        ("code: product", 0.2),
+        ("code: hashed", 0.5),
+        ("glove", 0.5),
+        ("shipped:1, text", 0.9),
+        ("untrained:1, text", 0.2),
+    ],
 )
 def test_the_committed_rows_are_made_again(source, coverage):
     if source.startswith("code"):
         made = runs.code_source(source, 1)
     else:
-        made = runs.text_source(load_encoder(source.split(",")[0]))
+        load = runs.untrained if source.startswith("untrained") else load_encoder
+        made = runs.text_source(load(source.split(",")[0]))
     models = ["additive", "product", "free objects"]
     rows = runs.fitted_rows(made, coverage, 1, 1000, 100, models)
     wanted = [row for row in committed(source, coverage=coverage, seed=1) if row["model"] in models]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from bindlib.remedies.binding_transformer import FixedCode, Setting, Tower, Trainer, learning, trained
+from bindlib.remedies.binding_transformer import FixedCode, Setting, Tower, Trainer, learning, swaps_trained, trained
 from bindlib.theory.binding_functions import seen_objects, swapped
 
 SMALL = {"steps": 30, "batch": 32, "width": 32, "layers": 1, "check_every": 20}
@@ -48,6 +48,16 @@ def test_no_batch_shows_an_unseen_object_or_a_scene_to_be_judged_on():
         swaps = {frozenset(map(tuple, scene.tolist())) for scene in swapped(scenes)}
         pairs += len(swaps & set(told))
     assert pairs > 100
+
+
+@pytest.mark.parametrize("tenths", [1, 2, 3, 7])
+def test_the_share_of_swaps_is_that_of_the_scenes_that_batches_are_drawn_from(tenths):
+    trainer = Trainer(Setting(tenths / 10))
+    told = {frozenset(map(tuple, scene)) for scene in trainer.scenes.train.tolist()}
+    met = [frozenset([(a, d), (c, b)]) in told for (a, b), (c, d) in trainer.scenes.train.tolist()]
+    assert swaps_trained(trainer.setting) == pytest.approx(np.mean(met))
+    batches = [trainer.draw() for _ in range(5)]
+    assert (tenths < 3) == (sum(map(len, batches)) == 5 * trainer.setting.batch // 2)  # no swap was added
 
 
 def test_training_learns_and_repeats():

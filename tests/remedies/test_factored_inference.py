@@ -99,6 +99,17 @@ def test_nested_queries_are_evaluated_from_their_leaves_and_edited_once():
     assert fi.edit(twice, scores)[0] == pytest.approx(expected, abs=1e-12)
 
 
+def test_a_nested_and_may_be_edited_upwards():
+    """The sign of an edit is a statement about flat queries."""
+    query = and_(a, or_(b, c))
+    scores = {"a": np.array([0.4]), "b": np.array([0.4]), "c": np.array([0.0])}
+    p = [1 / (1 + np.exp(-30 * (s - 0.22))) for s in (0.4, 0.4, 0.0)]
+    logical = 2 / (1 / p[0] + ((p[1] ** 10 + p[2] ** 10) / 2) ** -0.1)
+    expected = (np.log(logical / (1 - logical)) - np.log(sum(p) / (3 - sum(p)))) / 30
+    assert fi.edit(query, scores)[0] == pytest.approx(expected, abs=1e-12) and expected > 0.08
+    assert fi.edit(and_(a, b, c), scores)[0] < 0
+
+
 def test_de_morgan_fails_as_written_and_holds_in_normal_form():
     scores = {"a": np.array([0.5]), "b": np.array([0.2])}
     one, other = not_(and_(a, b)), or_(not_(a), not_(b))
@@ -327,6 +338,22 @@ def test_a_summary_has_the_items_of_all_seeds_and_the_range_over_seeds():
     assert found["n"] == 6 and found["value"] == 0.5 and found["seeds"] == 2
     assert (found["seed_low"], found["seed_high"]) == (0.25, 1)
     assert found["low"] < 0.5 < found["high"]
+
+
+def test_paired_gains_are_differences_on_the_same_items():
+    rows = [
+        {"encoder": "x", "seed": seed, "form": form, "method": method, "right": np.array(right, float)}
+        for seed, form, method, right in (
+            (0, "not", "m", [1, 0, 1]), (1, "not", "m", [0, 0, 0]), (0, "and", "m", [1]),
+            (0, "and", "n", [0.5]), (1, "not", "n", [1, 0, 0]), (0, "not", "n", [0, 0, 1]),
+        )
+    ]  # fmt: skip
+    found = runs.paired(rows, [("m", "n"), ("n", "m")], "right")
+    gains = [row["gain"].tolist() for row in found]
+    assert gains == [[1, 0, 0], [-1, 0, 0], [0.5], [-0.5], [1, 0, 0], [-1, 0, 0]]
+    assert found[0].keys() == {"encoder", "seed", "form", "method", "over", "gain"}
+    with pytest.raises(KeyError):
+        runs.paired(rows[:1], [("m", "n")], "right")
 
 
 def test_what_the_abstract_reports():

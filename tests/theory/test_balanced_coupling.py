@@ -172,6 +172,17 @@ def test_order_energy_is_wrong_where_colours_do_not_stand_by_their_things():
     assert claims.two_things(0.6, places, 0.2, "car dog red blue").score() < -0.01
 
 
+def test_a_third_patch_changes_the_figure_and_not_the_sign():
+    """What the hypothesis on the image excludes: one jump in the caption and two in the swap, of another length."""
+    places = np.array([[0.25, 0.5], [0.75, 0.5], [0.4, 0.1]])
+    found = claims.two_things(0.6, places, 0.2)
+    red, car, blue, dog = (found.plan @ places / found.plan.sum(axis=1, keepdims=True))[:4]
+    np.testing.assert_allclose([red, blue], [car, dog], atol=1e-9)
+    order = (found.energies[1] - found.energies[0])[ORDER]
+    assert order == pytest.approx(((red - dog) ** 2).sum() / 3, abs=1e-12)
+    assert 0 < order < 0.9 * 0.25 / 3 * tanh(0.6 / 0.4) ** 2
+
+
 def test_one_token_one_depth_one_patch():
     a, b, patches = draw(9, n_a=1, sizes=(9,))
     found = bc.couple(a, b, patches, 0.2).energies

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from bindlib.theory import factored_inference as theory
+from bindlib.theory.bag_of_words import unit
 from bindlib.theory.factored_inference import GAMMA, lcse, mean_log_odds, power_mean
 
 GAMMAS = st.floats(-30, 30)
@@ -96,6 +97,35 @@ def test_lcse_is_the_formula(operator, negated):
 def test_lcse_is_finite_for_any_slope(a, b, log_beta, operator, negated):
     found = lcse(np.zeros(1), np.array([[a, b]]), np.array([negated, False]), operator, beta=10**log_beta)
     assert np.isfinite(found).all() and abs(found[0]) < 4 + 3 / 10**log_beta
+
+
+def test_lcse_is_finite_up_to_the_largest_evidence_and_refuses_more():
+    scores = np.array([[0.5, -0.5]])
+    for negated, expected in ((PLAIN, -0.1), (~PLAIN, -0.9)):  # the logits of -9e307 and 9e307 must not be subtracted
+        assert lcse(np.zeros(1), scores, negated, "and", 1e308, -0.4) == pytest.approx(expected, abs=1e-12)
+    for beta, mu in ((1e308, -1.5), (1.0, -1.7e308)):
+        with pytest.raises(ValueError, match=r"β\(s - μ\) is too large") as raised:
+            lcse(np.zeros(1), np.array([[1e308 / beta, 0.9]]) + 0.5, PLAIN, "and", beta, mu)
+        assert "\n" not in str(raised.value)
+
+
+def test_edits_by_atoms_can_bind_over_a_bag_of_words():
+    """Plain scores of a caption and its swap are equal; the edit is that of the formula and prefers what is shown."""
+    words, captions = ["red", "car", "blue", "dog", "bus"], (("red car", "blue dog"), ("red dog", "blue car"))
+    images = unit(np.array([[0.6, 0.4, 0.4, 0.6, 0.03], [0.6, 0.6, 0.4, 0.4, 0.03]]))
+
+    def bag(text):
+        return unit(np.array([float(text.split().count(word)) for word in words]))
+
+    for beta in (4, 30):
+        plain, edited = theory.edited_by_atoms(bag, images, captions, beta, 0.2)
+        np.testing.assert_allclose(plain, images[:, :4].sum(axis=1, keepdims=True).repeat(2, axis=1) / 2, atol=1e-14)
+        atoms = np.array([[[0, 1], [2, 3]], [[0, 3], [2, 1]]])
+        scores = images[:, atoms].sum(axis=-1) / np.sqrt(2)  # (image, caption, atom)
+        expected = [naive(plain[:, j], scores[:, j], PLAIN, "and", beta, 0.2) for j in (0, 1)]
+        np.testing.assert_allclose(edited, np.stack(expected, axis=1), atol=1e-9)
+        margins = edited[[0, 1], [0, 1]] - edited[[0, 1], [1, 0]]
+        assert (margins > 1e-7).all() and margins[0] == pytest.approx(margins[1], rel=1e-6)
 
 
 def test_the_sharp_limit():
