@@ -1,6 +1,6 @@
-"""The interval of a share."""
+"""The intervals of a share and of a correlation."""
 
-from math import sqrt
+from math import atanh, sqrt, tanh
 
 Z = 1.959963984540054  # 95 %, two-sided
 
@@ -15,3 +15,14 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     centre = (share + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z * sqrt(share * (1 - share) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
     return max(0.0, min(share, centre - half)), min(1.0, max(share, centre + half))
+
+
+def fisher(r: float, n: int, ranks: bool = False) -> tuple[float, float] | None:
+    """Fisher's 95 % interval of a correlation ``r`` of ``n`` pairs; ``None`` for fewer than four or where ``|r|`` is 1.
+
+    With ``ranks`` that of Spearman's, as D. G. Bonett and T. A. Wright widen it, Psychometrika 65, 2000.
+    """
+    if n < 4 or 1 - abs(r) < 1e-12:
+        return None
+    half = Z * sqrt((1 + r**2 / 2 if ranks else 1) / (n - 3))
+    return tanh(atanh(r) - half), tanh(atanh(r) + half)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import permutation_test, rankdata
 
-from bindlib.intervals import Z
+from bindlib.intervals import fisher
 
 SUBSETS = ("replace_obj", "replace_att", "replace_rel", "swap_obj", "swap_att", "add_obj", "add_att")
 # Percent of images that are nearer to their caption than to its negative; chance is 50.  The models of OpenAI.
@@ -41,7 +41,7 @@ class Correlation:
 
     n: int
     value: float
-    interval: list[float] | None
+    interval: tuple[float, float] | None
     p_value: float
 
 
@@ -66,14 +66,7 @@ def correlate(x: np.ndarray, y: np.ndarray, rng: np.random.Generator, ranks: boo
 
     test = permutation_test((x,), pearson, permutation_type="pairings", vectorized=True, n_resamples=9999, rng=rng)
     value = float(np.clip(test.statistic, -1, 1))
-    return Correlation(len(x), value, _fisher_interval(value, len(x), ranks), float(test.pvalue))
-
-
-def _fisher_interval(r: float, n: int, ranks: bool) -> list[float] | None:
-    if n < 4 or 1 - abs(r) < 1e-12:
-        return None
-    half = Z * np.sqrt((1 + r**2 / 2 if ranks else 1) / (n - 3))
-    return [float(np.tanh(np.arctanh(r) + sign * half)) for sign in (-1, 1)]
+    return Correlation(len(x), value, fisher(value, len(x), ranks), float(test.pvalue))
 
 
 def with_accuracies(

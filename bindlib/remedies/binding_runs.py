@@ -18,7 +18,6 @@ import numpy as np
 from bindlib import __version__
 from bindlib.encoders import drawn
 from bindlib.encoders.base import DualEncoder, DualTower, TextEncoder
-from bindlib.encoders.open_clip import token_lengths
 from bindlib.encoders.zoo import load_encoder
 from bindlib.errors import BindlibError
 from bindlib.remedies.balanced_coupling_benchmark import UNTRAINED
@@ -91,20 +90,8 @@ def untrained(name: str) -> DualTower:
 
     Raises ``BindlibError`` for a name without a seed.
     """
-    import torch
-
     towers = shipped_towers(name)
-
-    @torch.inference_mode()
-    def captions(given: list[str]) -> np.ndarray:
-        return towers.model.encode_text(towers.tokenizer(given)).numpy()
-
-    @torch.inference_mode()
-    def images(given: list) -> np.ndarray:
-        return towers.model.encode_image(torch.stack([towers.transform(image) for image in given])).numpy()
-
-    lengths = lambda given: token_lengths(towers.tokenizer, given)  # noqa: E731
-    return DualTower(name, "random weights", towers.tokenizer.context_length, captions, lengths, image_vectors=images)
+    return DualTower(name, "random weights", None, towers.pooled_texts, image_vectors=towers.pooled_images)
 
 
 def code_source(name: str, seed: int) -> Source:

@@ -5,9 +5,9 @@ the table of every direction has rank at most one, it is that, or the same with 
 """
 
 import numpy as np
-from scipy.special import ndtri
 
 from bindlib.encoders import drawn
+from bindlib.intervals import fisher
 from bindlib.remedies.binding_functions import fit, nearest_scales
 from bindlib.remedies.binding_runs import SIDE, Source
 from bindlib.theory.binding_functions import all_scenes
@@ -67,8 +67,7 @@ def shuffled_table(table: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def correlation(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float]:
     """Pearson's correlation of ``x`` and ``y`` ``(n,)`` with Fisher's interval of 95 percent."""
     r = float(np.corrcoef(x, y)[0, 1])
-    low, high = np.tanh(np.arctanh(r) + ndtri(0.975) / np.sqrt(len(x) - 3) * np.array([-1, 1]))
-    return r, float(low), float(high)
+    return r, *(fisher(r, len(x)) or (r, r))
 
 
 def scale_row(table: np.ndarray, covered: np.ndarray) -> dict[str, float]:

@@ -54,14 +54,14 @@ def test_the_interval_of_pearson_is_that_of_scipy():
 
 def test_the_interval_of_ranks_covers_about_as_often_as_it_says():
     """Against draws with a known rank correlation: of a normal pair with correlation r it is 6 asin(r / 2) / pi."""
-    from bindlib.measurements.published import _fisher_interval
+    from bindlib.intervals import fisher
 
     generator, r = rng(), 0.7
     truth = 6 / np.pi * np.arcsin(r / 2)
     covered = []
     for _ in range(400):
         x, noise = generator.standard_normal((2, 12))
-        interval = _fisher_interval(spearmanr(x, r * x + np.sqrt(1 - r**2) * noise).statistic, 12, True)
+        interval = fisher(spearmanr(x, r * x + np.sqrt(1 - r**2) * noise).statistic, 12, True)
         covered.append(interval[0] <= truth <= interval[1])
     assert 0.92 <= np.mean(covered) <= 0.99
 

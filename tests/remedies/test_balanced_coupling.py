@@ -15,16 +15,11 @@ from bindlib.errors import BindlibError
 from bindlib.remedies import balanced_coupling as remedy
 from bindlib.remedies import balanced_coupling_benchmark as bench
 from bindlib.remedies import balanced_coupling_features as features
-from bindlib.remedies.trained_throttle import one_thread
 from bindlib.theory import balanced_coupling as theory
 
+pytestmark = pytest.mark.usefixtures("quiet")
+
 SEEDS = st.integers(0, 2**31 - 1)
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with one_thread():
-        yield
 
 
 def rng(seed=0):

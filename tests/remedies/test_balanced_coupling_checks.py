@@ -7,13 +7,8 @@ from scipy.stats import binomtest
 from bindlib.remedies import balanced_coupling as remedy
 from bindlib.remedies import balanced_coupling_checks as checks
 from bindlib.remedies import balanced_coupling_features as features
-from bindlib.remedies.trained_throttle import one_thread
 
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def rng(seed=0):
