@@ -30,6 +30,7 @@ Data = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME|FILE", help="quartets (default), drawn, sugarcrepe, a file; may be repeated."),
 ]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse a file with items that cannot be used.")]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Neither read nor keep embeddings.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every random draw.")]
 
@@ -209,6 +210,7 @@ def measure(
         str | None, typer.Option(metavar="dask://HOST:PORT", help="Measure on this Dask cluster instead.")
     ] = None,
     no_cache: NoCache = False,
+    strict: Strict = False,
     seed: Seed = 0,
 ) -> None:
     """Measure how far encoders tell a caption from its swap, and how much of the cap they use.
@@ -222,7 +224,7 @@ def measure(
     from bindlib.measurements.sweep import Settings, sweep
     from bindlib.measurements.tables import tables
 
-    settings = Settings(device if cluster else _resolved(device), seed, not no_cache)
+    settings = Settings(device if cluster else _resolved(device), seed, not no_cache, strict)
     stopped = "stopped; the same command goes on from here" if out else "stopped"
     with redirect_stdout(sys.stderr), interruptible(stopped):
         found = sweep(encoder, data or ["quartets"], settings, jobs=jobs or 1, out=out, cluster=cluster, tell=say)
@@ -239,6 +241,7 @@ def report(
     data: Data = None,
     device: Device = "auto",
     no_cache: NoCache = False,
+    strict: Strict = False,
     seed: Seed = 0,
 ) -> None:
     """Write a report card of one encoder: where it stands, what it binds worst, what the numbers cannot say."""
@@ -246,7 +249,7 @@ def report(
     from bindlib.measurements.sweep import Settings
 
     with redirect_stdout(sys.stderr), interruptible("stopped; no card was written"):
-        text = cards.report(encoder, data or ["quartets"], Settings(_resolved(device), seed, not no_cache), out)
+        text = cards.report(encoder, data or ["quartets"], Settings(_resolved(device), seed, not no_cache, strict), out)
     with output():
         print(text)
     say(f"the card is in {out}")

@@ -31,8 +31,8 @@ def built_in(wording: int = 0, n: int = N_BUILT_IN["ci"]) -> Dataset:
     return Dataset(f"quartets:{wording}" if wording else "quartets", tuple(built_in_quartets(wording, n)))
 
 
-def load(data: str) -> Dataset:
-    """The data named ``data``.
+def load(data: str, strict: bool = False) -> Dataset:
+    """The data named ``data``; items of a file that cannot be used are left out with a warning, or refused if ``strict``.
 
     * ``"quartets"`` are the built-in quartets, ``"quartets:1"`` the same scenes with anchor wording 1 of
       ``ANCHOR_WORDINGS``.
@@ -50,7 +50,7 @@ def load(data: str) -> Dataset:
         return drawn_quartets()
     name, colon, wording = data.partition(":")
     if name != "quartets":
-        return Dataset(data, files.read(data))
+        return Dataset(data, files.read(data, strict))
     if not colon:
         return built_in()
     if wording not in map(str, range(len(ANCHOR_WORDINGS))):

@@ -89,12 +89,16 @@ class Dataset:
         return np.array([is_permutation(*(getattr(item, name) for name in SWAP[self.kind])) for item in self.items])
 
 
-# A word may have apostrophes inside ("woman's"); hyphens and full stops part words.
-WORD = re.compile(r"\w+(?:['’]\w+)*")
+# A word may have apostrophes and hyphens inside ("woman's", "crescent-shaped"); each other mark counts as a word. So
+# what is made of the words one by one, GloVe's tokens among them, is the same for two texts with the same words.
+WORD = re.compile(r"\w+(?:['’‐‑-]\w+)*|[^\w\s]")
 
 
 def is_permutation(caption: str, other: str) -> bool:
-    """Whether the two texts have the same words in another order, lower-cased and without punctuation."""
+    """Whether the two texts have the same words and punctuation marks in another order, lower-cased.
+
+    No encoder that adds up its words can tell such texts apart.
+    """
     first, second = (WORD.findall(text.lower()) for text in (caption, other))
     return first != second and sorted(first) == sorted(second)
 

@@ -56,7 +56,7 @@ def report(name: str, data: Sequence[str], settings: Settings, out: Path) -> str
     ``BindlibError`` before anything is measured on an ``out`` that can't be used, bad data or an unknown encoder.
     """
     _check(out)
-    datasets = {dataset.name: dataset for dataset in map(load, data)}
+    datasets = {dataset.name: dataset for dataset in (load(name, settings.strict) for name in data)}
     card, _ = zoo.require(name)
     loaded = zoo.load_encoder(name, settings.device, settings.cache)
     encoder = replace(loaded, store=Memory(loaded.store))

@@ -28,11 +28,12 @@ LOG = logging.getLogger("bindlib")
 
 @dataclass(frozen=True)
 class Settings:
-    """How every cell of a sweep is measured; ``device`` as in ``bindlib.device.resolve``."""
+    """How every cell of a sweep is measured; ``device`` as in ``bindlib.device.resolve``, ``strict`` as in ``load``."""
 
     device: str = "cpu"
     seed: int = 0
     cache: bool = True
+    strict: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def sweep(
     Raises ``BindlibError`` before anything is measured: bad data, an unknown encoder, a missing package, an ``out``
     that can't be used, a cluster that does not answer; and when the cluster is lost.
     """
-    datasets = {dataset.name: dataset for dataset in map(load, data)}
+    datasets = {dataset.name: dataset for dataset in (load(name, settings.strict) for name in data)}
     encoders = list(dict.fromkeys(encoders))
     for name in encoders:
         zoo.require(name)
