@@ -222,7 +222,7 @@ def measure(
     if cluster and jobs:
         raise BindlibError("--jobs is for this machine and --cluster for another: give one of the two")
     from bindlib.measurements.sweep import Settings, sweep
-    from bindlib.measurements.tables import tables
+    from bindlib.measurements.tables import reading, tables
 
     settings = Settings(device if cluster else _resolved(device), seed, not no_cache, strict)
     stopped = "stopped; the same command goes on from here" if out else "stopped"
@@ -230,6 +230,8 @@ def measure(
         found = sweep(encoder, data or ["quartets"], settings, jobs=jobs or 1, out=out, cluster=cluster, tell=say)
     for rows, columns in [(found.rows, ())] if as_json else tables(found.rows):
         show(rows, as_json, columns)
+    for line in () if as_json else reading(found.rows):
+        say(line)
     if found.failures:
         raise CheckFailed("\n".join(["not everything could be measured:", *found.failures]))
 

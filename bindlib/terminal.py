@@ -12,7 +12,6 @@ from typing import Any
 from bindlib.errors import printable
 
 UNBROKEN = 14  # a cell of a table up to so long is never broken
-LEAST_WIDTH = 80  # of a table, in columns: narrower, words fall apart
 
 
 def replace_closed_streams() -> None:
@@ -65,12 +64,38 @@ def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...])
         with output():
             print(json.dumps(_plain(rows), indent=2, allow_nan=False))
         return
-    from rich.box import SIMPLE
     from rich.console import Console
+
+    console = Console()
+    # In a file a line may have any length; on a terminal a broken number is no number, so columns go first.
+    limited = console.is_terminal or "COLUMNS" in os.environ
+    table, shown = _fitting(console, rows, columns, console.width if limited else None)
+    console.width = max(console.width, _needed(console, table))
+    with output():
+        console.print(table)
+    if left := columns[len(shown) :]:
+        say(f"no room for {', '.join(left)}: a wider terminal or --json shows them")
+
+
+def _fitting(console: Any, rows: list[Mapping[str, Any]], columns: tuple[str, ...], width: int | None) -> tuple:
+    """The table of as many of the first columns as fit into ``width``, at least two, and those columns."""
+    for n in range(len(columns), 1, -1):
+        table = _table(rows, columns[:n])
+        if n <= 2 or width is None or _needed(console, table) <= width:
+            return table, columns[:n]
+    return _table(rows, columns), columns
+
+
+def _needed(console: Any, table: Any) -> int:
+    return console.measure(table, options=console.options.update(width=1000)).minimum
+
+
+def _table(rows: list[Mapping[str, Any]], columns: tuple[str, ...]) -> Any:
+    from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE)
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     for column in columns:
         cells = [_cell(row.get(column)) for row in rows]
         whole = max(map(len, cells), default=0) <= UNBROKEN
@@ -79,12 +104,7 @@ def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...])
         table.add_column(header, no_wrap=whole or name, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
-    console = Console()
-    # Rather a line too long for the terminal than a number cut short.
-    needed = console.measure(table, options=console.options.update(width=1000)).minimum
-    console.width = max(console.width, needed, LEAST_WIDTH)
-    with output():
-        console.print(table)
+    return table
 
 
 def _cell(value: Any) -> str:

@@ -171,7 +171,7 @@ def test_a_report_goes_to_the_file_and_its_text_to_standard_output(command, monk
 
     provide(monkeypatch, "bindlib.measurements.report", report=report)
     code, out, err = command("report", "glove", "--out", "c.html", "--data", "x.csv", "--device", "cpu", "--seed", "2")
-    settings = "Settings(device='cpu', seed=2, cache=True)"
+    settings = "Settings(device='cpu', seed=2, cache=True, strict=False)"
     assert (code, out, err) == (0, f"glove ['x.csv'] {settings} c.html\n", "loading\nthe card is in c.html\n")
 
 
@@ -249,13 +249,36 @@ def test_a_table_is_never_narrower_than_can_be_read(command, monkeypatch):
     assert "x" * 40 in out
 
 
+NAMES = ("minilm", "random-clip:0")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_table_fits_its_terminal_with_the_telling_numbers_first(command, monkeypatch, width):
+    rows = [ROW | {"encoder": name, "n": 120, "ceiling": 0.125, "binding_to_order": 0.875, "intervals": {"usage":
+            [0.25, 0.75], "binding_to_order": [0.5, 1.5]}} for name in NAMES]  # fmt: skip
+    measuring(monkeypatch, rows)
+    monkeypatch.setenv("COLUMNS", str(width))
+    _, out, err = command("measure", *NAMES, "--device", "cpu")
+    assert max(map(len, out.splitlines())) <= width
+    assert "0.875" in out and "0.500..1.500" in out and all(name in out for name in NAMES)
+    assert ("no room for" in err) == ("0.250..0.750" not in out) == (width < 80)
+
+
+@pytest.mark.parametrize(("encoder", "says"), [("a", "measure random-clip:0 too"), ("random-clip:7", "use 0.50 here")])
+def test_below_the_table_stands_what_to_look_at_and_where_the_null_is(command, monkeypatch, encoder, says):
+    measuring(monkeypatch, [ROW | {"encoder": encoder}])
+    _, _, err = command("measure", encoder, "--device", "cpu")
+    assert "binding_to_order is the number to look at" in err and "usage alone shows no binding" in err and says in err
+    assert "look at" not in command("measure", encoder, "--device", "cpu", "--json")[2]
+
+
 def test_names_stand_whole_in_a_narrow_table_and_what_is_missing_is_told(command, monkeypatch):
     rows = [{"name": "open_clip:ARCH/PRETRAINED", "loadable": False, "licence": "that of the weights", "why_not":
              "no torch: install it", "description": "a dual encoder with the tag or checkpoint " * 3}]  # fmt: skip
     provide(monkeypatch, "bindlib.encoders.zoo", listing=lambda: rows)
     monkeypatch.setenv("COLUMNS", "80")
     _, out, err = command("encoders")
-    assert "open_clip:ARCH/PRETRAINED" in out and max(map(len, out.splitlines())) <= 80 + len("  ") * 2
+    assert "open_clip:ARCH/PRETRAINED" in out and max(map(len, out.splitlines())) <= 80
     assert err == "open_clip:ARCH/PRETRAINED cannot be loaded: no torch: install it\n"
 
 

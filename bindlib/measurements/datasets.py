@@ -32,7 +32,7 @@ def built_in(wording: int = 0, n: int = N_BUILT_IN["ci"]) -> Dataset:
 
 
 def load(data: str, strict: bool = False) -> Dataset:
-    """The data named ``data``; items of a file that cannot be used are left out with a warning, or refused if ``strict``.
+    """The data named ``data``; unusable items of a file are left out with a warning, or refused if ``strict``.
 
     * ``"quartets"`` are the built-in quartets, ``"quartets:1"`` the same scenes with anchor wording 1 of
       ``ANCHOR_WORDINGS``.

@@ -112,7 +112,7 @@ def test_of_many_unusable_items_the_first_are_named(write, caplog):
 
 
 def test_a_file_of_which_nothing_can_be_used_is_refused(write):
-    with pytest.raises(BindlibError, match="line 2: .* are the same text"):
+    with pytest.raises(BindlibError, match=r"line 2: .* are the same text"):
         read(write("a.csv", "caption,negative\na,a\n"))
     with pytest.raises(BindlibError, match="line 1: is not valid JSON"):
         read(write("a.jsonl", "{\n"))
