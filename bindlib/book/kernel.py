@@ -9,10 +9,10 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import bindlib
 from bindlib.book.notebook import Notebook
@@ -66,7 +66,7 @@ def start(package: str, version: str) -> None:
     from IPython import get_ipython
 
     shell = get_ipython()
-    meter = Meter(shell.kernel.session.send)
+    meter = Meter(shell.kernel.session.send, (sys.stdout, sys.stderr))
     shell.kernel.session.send = meter
     shell.events.register("pre_run_cell", meter.begin)
     shell.events.register("post_run_cell", meter.end)
@@ -94,27 +94,39 @@ def _warnings_show() -> bool:
 
 
 class Meter:
-    """Stands before the kernel's ``send``: what a cell says above the limits is not sent, and the cell is stopped.
+    """Stands before the kernel's ``send`` and its ``streams``: what a cell says above the limits ends it, unsent.
 
     In the place of the first message that was too much an output of the type ``FAULT`` says so.
     """
 
-    def __init__(self, send):
-        self._send = send
+    def __init__(self, send: Callable, streams: Iterable[TextIO] = ()):
+        self._send, self._streams = send, tuple(streams)
         self._lock = threading.RLock()
         self.begin()
         self._running = False
 
     def begin(self, *_) -> None:
         """A cell starts."""
-        self._text = self._all = 0
-        self._over = False
+        self._written = self._text = self._all = 0
+        self._over = self._interrupted = False
         self._running = True
+        for stream in self._streams:  # again for each cell: IPython puts a write of its own there and takes it back
+            if not isinstance(stream.write, _Bounded):
+                stream.write = _Bounded(stream.write, self._write)
 
     def end(self, *_) -> None:
         """Its code has ended: an interrupt would hit the kernel's own."""
         with self._lock:
             self._running = False
+
+    def _write(self, write: Callable, text: str) -> None:
+        """Let pass one character more than may be sent: a kernel sends so late that a loop could fill the memory."""
+        room = MAX_TEXT + 1 - self._written
+        self._written += len(text)
+        if room > 0:
+            write(text[:room])
+        if len(text) >= room:
+            self._stop()
 
     def __call__(self, stream, message, content=None, *args, **options) -> Any:
         whole = isinstance(message, dict)
@@ -124,17 +136,25 @@ class Meter:
         if kind not in _COUNTED:
             return self._send(stream, message, content, *args, **options)
         with self._lock:
-            if self._over:
-                return None
-            if not (fault := self._count(kind, body)):
-                return self._send(stream, message, content, *args, **options)
-            self._over = True
-            parent = message["parent_header"] if whole else options.get("parent")
-            shown = {"data": {FAULT: fault}, "metadata": {}, "transient": {}}
-            self._send(stream, "display_data", shown, parent=parent, ident=options.get("ident"))
-            if self._running:
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            if not self._over:
+                if not (fault := self._count(kind, body)):
+                    return self._send(stream, message, content, *args, **options)
+                self._over = True
+                parent = message["parent_header"] if whole else options.get("parent")
+                shown = {"data": {FAULT: fault}, "metadata": {}, "transient": {}}
+                self._send(stream, "display_data", shown, parent=parent, ident=options.get("ident"))
+            if kind != "stream":  # that has been stopped where it was written
+                self._stop()
         return None
+
+    def _stop(self) -> None:
+        """End the cell, if its code still runs: at once, or from another thread by one interrupt."""
+        with self._lock:
+            if self._running and threading.current_thread() is threading.main_thread():
+                raise KeyboardInterrupt
+            if self._running and not self._interrupted:
+                self._interrupted = True
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     def _count(self, kind: str, body: dict) -> str:
         """Add a message to what the cell said: what is too much by now, or ``""``."""
@@ -145,6 +165,19 @@ class Meter:
             if said > limit:
                 return f"more than {limit:,} characters of {what} in one cell: show less, or keep it in a variable"
         return ""
+
+
+class _Bounded:
+    """The ``write`` of a stream, by way of a meter."""
+
+    def __init__(self, write: Callable, bound: Callable):
+        self._write, self._bound = write, bound
+
+    def __call__(self, text: str) -> int:
+        if not isinstance(text, str):
+            return self._write(text)  # which says what is wrong
+        self._bound(self._write, text)
+        return len(text)
 
 
 def _is_text(kind: str) -> bool:
