@@ -21,7 +21,7 @@ def write(path: Path, letter: bytes, barrier) -> None:
 
 def test_writers_at_the_same_time_each_leave_a_whole_file(tmp_path):
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(WRITERS)
+    barrier = context.Barrier(WRITERS, timeout=30.0)  # a writer that fails lets the others go
     path = tmp_path / "file"
     put(path, b"z" * SIZE)
     letters = [b"a", b"b", b"c", b"d"]
