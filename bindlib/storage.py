@@ -3,27 +3,46 @@
 import csv
 import io
 import os
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
+
+ABANDONED_SECONDS = 3600.0  # after so long a temporary file has no writer any more
 
 Row = dict[str, Any]
 
 
 def put(path: Path, content: bytes) -> None:
-    """Let the file hold ``content``, and at no moment half of it. Raises ``OSError``, which names the file."""
-    temporary = path.with_name(f".{path.name}.part")
+    """Let the file hold ``content``, and at no moment half of it. Raises ``OSError``, which names the file.
+
+    Of several writers at a time each writes a whole file, and the last one's stays.
+    """
+    start = f".{path.name[:40]}"  # a name has at most 255 bytes
+    _clear(path.parent, start)
+    temporary = path.with_name(f"{start}.{token_hex(8)}.part")
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave the name on an empty file
         os.replace(temporary, path)
     except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk names none
+        error.filename, error.filename2 = str(path), None  # a full disk names none, and else it is the temporary one
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _clear(folder: Path, start: str) -> None:
+    """Remove what killed writers left; one that is at work now has not been for so long."""
+    for left in folder.glob(f"{escape(start)}.*.part"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                left.unlink()
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]], number: str, note: str = "") -> None:

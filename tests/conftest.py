@@ -16,6 +16,11 @@ DATA = Path(__file__).parent / "data"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure() -> None:
+    if not __debug__:
+        raise pytest.UsageError("asserts do not run: start Python without -O (PYTHONOPTIMIZE)")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory) -> None:
     """No test reads or writes the user's cache of embeddings."""

@@ -1,14 +1,12 @@
 """From sources to a rendered book: execute what changed, stage, check, render, and only then replace the old book."""
 
-import fcntl
 import json
 import os
 import re
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -18,13 +16,17 @@ from bindlib.book import cache
 from bindlib.book.cache import Executed
 from bindlib.book.execute import Runner
 from bindlib.book.layout import Book, Page, emptied
-from bindlib.book.process import run, words
+from bindlib.book.lock import alone
+from bindlib.book.process import environment, run, words
 from bindlib.book.stage import stage
-from bindlib.errors import BindlibError, CheckFailed
+from bindlib.errors import CheckFailed
 
 
 class Listener(Protocol):
     """What a build tells of its progress."""
+
+    def told(self, line: str) -> None:
+        """What else there is to know."""
 
     def start(self, chapters: int) -> None:
         """So many chapters are about to be executed."""
@@ -60,7 +62,7 @@ def build(runner: Runner, listener: Listener, only: Sequence[Page] = (), force: 
     Raises ``CheckFailed`` with a report when a chapter or the rendering fails; the previous pages then stay.
     """
     book = runner.book
-    with _alone(book):
+    with alone(book.build, listener.told):
         start = time.monotonic()
         chapters = _execute(runner, listener, only, force)
         execution = time.monotonic() - start
@@ -127,7 +129,7 @@ def _jupyter_book(book: Book, strict: bool, timeout: float) -> Path:
     program = str(Path(sys.executable).with_name("jupyter-book"))
     command = [program, "build", str(book.staging), "--path-output", str(output)]
     command += ["-W", "--keep-going"] if strict else []
-    status = run(command, book.root, log, dict(os.environ), timeout, Event())
+    status = run(command, book.root, log, environment(), timeout, Event())
     if status != 0:
         raise CheckFailed(_rendering_report(book, log, status, timeout))
     return output / "_build" / "html"
@@ -173,23 +175,6 @@ def _recover(html: Path) -> None:
 
 def _aside(html: Path) -> Path:
     return html.with_name("html.old")
-
-
-@contextmanager
-def _alone(book: Book) -> Iterator[None]:
-    """Hold the book's build folder; raises ``BindlibError`` while another build, or what one has left running, does."""
-    book.build.mkdir(exist_ok=True)
-    with (book.build / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            problem = f"another build is at work in {book.build}, or the jupyter-book or papermill of a killed one"
-            raise BindlibError(f"{problem}: wait for it, or stop it") from error
-        os.set_inheritable(lock.fileno(), True)
-        try:
-            yield
-        finally:
-            fcntl.flock(lock, fcntl.LOCK_UN)
 
 
 def _write_timings(runner: Runner, outcome: Outcome) -> None:

@@ -16,6 +16,7 @@ from bindlib.book.notebook import Notebook, dump, read, strip
 from bindlib.storage import put
 
 DATA_VARIABLE = "BINDLIB_DATA"
+LIBRARIES = ("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,16 @@ class Executed:
 
 def key(book: Book, page: Page, parameters: Parameters) -> str:
     """A digest of all that an executed chapter depends on: what it says, what it is told, and what it calls."""
-    told = json.dumps(parameters.to_dict() | data_variable())
+    told = json.dumps(parameters.to_dict() | inherited())
     return digest(dump(strip(read(page.source))), told, environment(book.root))
 
 
-def data_variable() -> dict[str, str]:
-    """The variable that says where data lies, if it is set, as a path that holds in every folder."""
-    return {name: os.path.abspath(os.environ[name]) for name in (DATA_VARIABLE,) if os.environ.get(name)}
+def inherited() -> dict[str, str]:
+    """The variables that a run inherits and that may change what it finds: where data, libraries and devices are."""
+    found = {name: os.environ[name] for name in (DATA_VARIABLE, *LIBRARIES) if os.environ.get(name)}
+    if DATA_VARIABLE in found:
+        found[DATA_VARIABLE] = os.path.abspath(found[DATA_VARIABLE])  # a path that holds in every folder
+    return found
 
 
 def environment(root: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import unescape
 from pathlib import Path
 
-from bindlib.book import markdown, prose
+from bindlib.book import kernel, markdown, prose
 from bindlib.book.cache import Parameters
 from bindlib.book.layout import Book, files, read_text
 from bindlib.book.notebook import Notebook, leftovers, numbered, read, source, tags
@@ -60,14 +60,17 @@ def source_findings(book: Book) -> list[Finding]:
 
 
 def page_faults(notebook: Notebook) -> Iterator[str]:
-    """What an executed notebook would leave on its page that no reader should see: errors and warnings."""
+    """What keeps an executed notebook from being a page: a cell that did not run, errors, warnings, endless output."""
     for cell in notebook["cells"]:
         number = cell.get("metadata", {}).get(prose.ORIGIN, {}).get("cell", 0)
+        if cell["cell_type"] == "code" and cell.get("execution_count") is None and source(cell).strip():
+            yield f"cell {number} was not executed (tagged skip-execution?): what it checks is unchecked"
+        yield from (f"cell {number} left {fault}" for fault in kernel.faults(cell.get("outputs", ())))
         for output in cell.get("outputs", ()):
             if output["output_type"] == "error":
                 yield f"cell {number} left an error: {output['ename']}: {output['evalue']}"
             elif output.get("name") == "stderr":
-                text = "".join(output["text"]).strip()
+                text = kernel.shortened("".join(output["text"]).strip())
                 yield f"cell {number} wrote to stderr, which would stand on the page:\n{text}"
 
 

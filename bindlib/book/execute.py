@@ -12,12 +12,13 @@ from pathlib import Path
 from shutil import rmtree
 from threading import Event
 
-from bindlib.book import cache, prose
+from bindlib.book import cache, kernel, prose
 from bindlib.book.cache import Executed, Parameters
 from bindlib.book.checks import page_faults
+from bindlib.book.kernel import shortened
 from bindlib.book.layout import Book, Page, emptied
 from bindlib.book.notebook import Notebook, dump, read, source, strip, without_run_metadata
-from bindlib.book.process import run, words
+from bindlib.book.process import environment, run, words
 from bindlib.errors import BindlibError, CheckFailed
 
 ATTEMPTS = 2
@@ -56,7 +57,9 @@ class Runner:
         start = time.monotonic()
         key = cache.key(self.book, page, self.parameters)
         folder = emptied(self.book.build / "run" / page.name)
-        (folder / "in.ipynb").write_text(dump(prose.instrument(strip(read(page.source)))), encoding="utf-8")
+        asked = kernel.guarded(prose.instrument(strip(read(page.source))))
+        (folder / "in.ipynb").write_text(dump(asked), encoding="utf-8")
+        kernel.specify(folder)
         notebook = self._papermill(page, folder, cancel)
         if faults := list(page_faults(notebook)):
             raise CheckFailed("\n".join(f"{page.name}, {fault}" for fault in faults))
@@ -68,7 +71,7 @@ class Runner:
 
     def _papermill(self, page: Page, folder: Path, cancel: Event) -> Notebook:
         """The executed notebook; only a kernel that hung or died is given a second chance."""
-        command = [sys.executable, "-m", "papermill", "in.ipynb", "out.ipynb", "--kernel", "python3"]
+        command = [sys.executable, "-m", "papermill", "in.ipynb", "out.ipynb", "--kernel", kernel.NAME]
         command += ["--cwd", str(page.source.parent), "--no-progress-bar", "--log-level", "WARNING"]
         command += ["--parameters_yaml", json.dumps(self.parameters.to_dict())]
         for _ in range(ATTEMPTS):
@@ -82,22 +85,21 @@ class Runner:
                 raise CheckFailed(f"{page.name}, {failure}")
             said = words(log.read_text(encoding="utf-8", errors="replace"))
             if status is not None and "DeadKernelError" not in said:
-                raise CheckFailed(f"{page.name}: papermill failed before a cell did:\n{said.strip()}")
+                raise CheckFailed(f"{page.name}: papermill failed before a cell did:\n{shortened(said.strip())}")
         problem = f"ran longer than {self.timeout:g} s" if status is None else "lost its kernel (out of memory?)"
         raise CheckFailed(f"{page.name} {problem}, {ATTEMPTS} times, at {running_cell(notebook)}")
 
     def _env(self, folder: Path) -> dict[str, str]:
         """A run's environment: nothing of the user's Jupyter or IPython settings, and a fair share of the cores."""
-        env = os.environ | cache.data_variable()
-        env |= {
+        return environment() | {
+            **cache.inherited(),
             "IPYTHONDIR": str(folder / "ipython"),
+            "JUPYTER_PATH": str(folder),
             "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-            "JUPYTER_PREFER_ENV_PATH": "1",
             "PYTHONHASHSEED": "0",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            "OMP_NUM_THREADS": str(max(1, cores() // self.jobs)),
         }
-        env.setdefault("OMP_NUM_THREADS", str(max(1, cores() // self.jobs)))
-        return env
 
 
 def cores() -> int:
@@ -106,15 +108,19 @@ def cores() -> int:
 
 
 def failing_cell(notebook: Notebook) -> str | None:
-    """Which cell of a run raised, its line and its traceback, or ``None``."""
+    """Which cell of a run raised or said too much, its line and its traceback, or ``None``."""
     for cell in notebook["cells"]:
         outputs = cell.get("outputs", ())
-        errors = ["\n".join(out["traceback"]) or out["ename"] for out in outputs if out["output_type"] == "error"]
-        if not errors and _papermill(cell).get("exception"):  # IPython prints the traceback of an ExceptionGroup
-            errors = ["".join(text for out in outputs for text in out.get("text", ())).strip()]
-        if errors:
-            traceback = words(errors[0])
-            return f"{_place(notebook, cell, traceback)}\n{traceback}".rstrip()
+        errors = [out for out in outputs if out["output_type"] == "error"]
+        if errors and kernel.GUARD in cell.get("metadata", {}):
+            return f"its kernel cannot be used: {errors[0]['evalue']}"
+        told = ["\n".join(out["traceback"]) or out["ename"] for out in errors]
+        if not told and _papermill(cell).get("exception"):  # IPython prints the traceback of an ExceptionGroup
+            told = ["".join(text for out in outputs for text in out.get("text", ())).strip()]
+        refused = kernel.faults(outputs)
+        if told or refused:
+            traceback = words(told[0]) if told else ""
+            return f"{_place(notebook, cell, traceback)}\n{refused[0] if refused else shortened(traceback)}".rstrip()
     return None
 
 

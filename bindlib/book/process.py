@@ -7,11 +7,24 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from secrets import token_hex
 from threading import Event
 
 import psutil
 
+import bindlib
+
 POLL_SECONDS = 0.1
+
+VARIABLE = "BINDLIB_BUILD"
+IDENTITY = token_hex(16)  # carried by all that this process starts here, and by nothing else
+
+# What a child inherits. All else stays out, and with it whatever changes unseen what a child computes or checks:
+# PYTHONOPTIMIZE, PYTHONWARNINGS, another PYTHONPATH, LD_PRELOAD, numbers of threads, settings of NumPy and torch.
+INHERITED = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "BINDLIB_CACHE", "BINDLIB_DATA"),
+    *("CUDA_VISIBLE_DEVICES", "LD_LIBRARY_PATH", "PYTHONDONTWRITEBYTECODE", "JUPYTER_ALLOW_INSECURE_WRITES"),
+)
 
 _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
@@ -46,6 +59,15 @@ def run(command: list[str], folder: Path, log: Path, env: dict[str, str], timeou
             return None
         finally:
             _kill(process)
+
+
+def environment() -> dict[str, str]:
+    """The environment of a child: a few variables of ours, text in UTF-8, and the bindlib that is running here."""
+    env = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    home = Path(bindlib.__file__).resolve().parent.parent
+    if home.name not in ("site-packages", "dist-packages"):  # there a child finds it by itself
+        env["PYTHONPATH"] = str(home)
+    return env | {VARIABLE: IDENTITY, "PYTHONUTF8": "1"}
 
 
 def words(text: str) -> str:

@@ -24,6 +24,9 @@ class Terminal:
     def __exit__(self, *_) -> None:
         self._progress.stop()
 
+    def told(self, line: str) -> None:
+        self._say(line)
+
     def start(self, chapters: int) -> None:
         self._say(f"executing {_count(chapters)}")
         self._task = self._progress.add_task("executing", total=chapters)

@@ -6,9 +6,10 @@ a value are compared one by one, the words around them exactly.
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,10 @@ def _last_place(number: str) -> float:
     """The unit of the last printed digit; 0 for an integer, which is counted and not rounded."""
     mantissa, _, exponent = number.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
-    return 10.0 ** (int(exponent or 0) - decimals) if decimals or exponent else 0.0
+    try:
+        return 10.0 ** (int(exponent or 0) - decimals) if decimals or exponent else 0.0
+    except (ValueError, OverflowError):  # larger than any float: it has to be the same
+        return 0.0
 
 
 def differences(expected: Iterable[Number], found: Iterable[Number]) -> list[str]:
@@ -96,12 +100,12 @@ def _drift(expected: Number, value: str) -> str:
     then, now = (_NUMBER.findall(text) for text in (expected.value, value))
     if _NUMBER.split(expected.value) != _NUMBER.split(value) or len(then) != len(now):
         return f"expected {expected.value!r}, got {value!r}"
-    moved = max((abs(_float(a) - _float(b)) for a, b in zip(then, now, strict=True)), default=0.0)
+    steps = [0.0 if a == b else abs(_float(a) - _float(b)) for a, b in zip(then, now, strict=True)]
     # The last digit of a decimal is not exact in binary: without this an allowed step can come out one ulp too long.
-    if moved <= expected.tolerance * (1 + 1e-9):
+    if all(step <= expected.tolerance * (1 + 1e-9) for step in steps):  # not so of NaN, of two that are infinite
         return ""
     allowed = f"allowed {expected.tolerance:.3g} ({expected.reason})"
-    return f"expected {expected.value}, got {value}: moved by {moved:.3g}, {allowed}"
+    return f"expected {expected.value}, got {value}: moved by {max(steps):.3g}, {allowed}"
 
 
 def _float(text: str) -> float:
@@ -110,29 +114,68 @@ def _float(text: str) -> float:
 
 def load(path: Path, profile: str) -> list[Number]:
     """The expectations of ``profile`` in the file ``path``; raises ``BindlibError`` naming what is wrong with it."""
-    rows = _read(path).get(profile)
-    if rows is None:
+    content = _read(path)
+    if profile not in content:
         raise BindlibError(
             f"{path} expects nothing of the profile {profile!r}: run bindlib verify --update --reason ..."
         )
-    try:
-        return [Number(**row) for row in rows]
-    except TypeError as error:
-        raise BindlibError(f"{path} is no list of expectations ({error}): restore it from the repository") from None
+    return _numbers(path, profile, content)
+
+
+def _numbers(path: Path, profile: str, content: dict[str, Any]) -> list[Number]:
+    rows = content.get(profile, [])
+    if not isinstance(rows, list):
+        raise BindlibError(f"{path}: {profile!r} is no list of expectations: restore it from the repository")
+    seen: set[tuple[str, str]] = set()
+    for place, row in enumerate(rows, start=1):
+        fault = _fault(row) or ("stands there twice" if (row["source"], row["name"]) in seen else "")
+        if fault:
+            raise BindlibError(f"{path}: expectation {place} of {profile!r} {fault}: restore it from the repository")
+        seen.add((row["source"], row["name"]))
+    return [Number(**row) for row in rows]
+
+
+def _fault(row: Any) -> str:
+    """What keeps a JSON value from being an expectation, or ``""``; one of no finite tolerance would check nothing."""
+    names = [field.name for field in fields(Number)]
+    if not isinstance(row, dict) or row.keys() != set(names):
+        return f"is no object of {', '.join(names)}"
+    for name in names:
+        if name != "tolerance" and not (isinstance(row[name], str) and _can_be_written(row[name])):
+            return f"has a {name} that is no text"
+    tolerance = row["tolerance"]
+    if (
+        isinstance(tolerance, bool)
+        or not isinstance(tolerance, int | float)
+        or not 0 <= tolerance <= sys.float_info.max
+    ):
+        return "has a tolerance that is no finite number from 0"
+    return ""
+
+
+def _can_be_written(text: str) -> bool:
+    return text == text.encode("utf-8", "ignore").decode()  # half a character cannot
 
 
 def update(path: Path, profile: str, found: list[Number], reason: str) -> None:
     """Write ``found`` as the expectations of ``profile``; a tolerance that was set by hand stays, with its reason."""
     content = _read(path) if path.exists() else {}
-    known = {(row["source"], row["name"]): row for row in content.get(profile, [])}
+    known = {number.key: number for number in _numbers(path, profile, content)}
     rows = []
     for number in found:
         row = asdict(number)
-        if (old := known.get(number.key)) and old["reason"] not in (LAST_PLACE, WORDS, WITNESS):
-            row |= {"tolerance": old["tolerance"], "reason": old["reason"]}
+        if (old := known.get(number.key)) and old.reason not in (LAST_PLACE, WORDS, WITNESS):
+            row |= {"tolerance": old.tolerance, "reason": old.reason}
         rows.append(row)
-    content |= {profile: rows, "reason": content.get("reason", {}) | {profile: reason}}
-    cache.write_atomically(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    reasons = content.get("reason", {})
+    if not isinstance(reasons, dict):
+        raise BindlibError(f"{path}: 'reason' is no object of reasons: restore it from the repository")
+    content |= {profile: rows, "reason": reasons | {profile: reason}}
+    try:
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        cache.write_atomically(path, text + "\n")
+    except (UnicodeEncodeError, RecursionError) as error:
+        raise BindlibError(f"{path} cannot be written ({error}): restore it from the repository") from None
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -140,8 +183,9 @@ def _read(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BindlibError(f"there are no expectations at {path}: run bindlib verify --update --reason ...") from None
-    except (OSError, ValueError) as error:
-        raise BindlibError(f"{path} cannot be read ({error}): restore it from the repository") from None
+    except (OSError, ValueError, RecursionError) as error:  # no text, no JSON, JSON too deep
+        said = " ".join(str(error).split())
+        raise BindlibError(f"{path} cannot be read ({said}): restore it from the repository") from None
     if not isinstance(content, dict):
         raise BindlibError(f"{path} is no object of expectations: restore it from the repository")
     return content

@@ -9,6 +9,7 @@ from tiny_books import PARAMETERS, code, make_book, md, notebook, write
 
 from bindlib.book import cache
 from bindlib.book.cache import Executed, Parameters
+from bindlib.book.process import INHERITED
 
 CELLS = [md("# One"), PARAMETERS, code("1 + 1")]
 
@@ -29,13 +30,20 @@ def test_the_key_follows_each_dependency(book, monkeypatch):
     keys.append(key(book))
     write(book.root / "chapters/one.ipynb", notebook(*CELLS, md("more")))
     keys.append(key(book))
-    monkeypatch.setenv(cache.DATA_VARIABLE, "somewhere")
-    keys.append(key(book))
+    for name in (cache.DATA_VARIABLE, *cache.LIBRARIES):
+        monkeypatch.setenv(name, "somewhere")
+        keys.append(key(book))
     monkeypatch.setattr(cache, "_package", lambda: "other sources of bindlib")
     keys.append(key(book))
     monkeypatch.setattr(cache.sys, "version", "4.0")
     keys.append(key(book))
     assert len(set(keys)) == len(keys)
+
+
+def test_what_a_run_inherits_is_of_the_key_or_changes_no_result(book, monkeypatch):
+    harmless = {"PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CACHE_HOME", "BINDLIB_CACHE"}
+    harmless |= {"PYTHONDONTWRITEBYTECODE", "JUPYTER_ALLOW_INSECURE_WRITES"}
+    assert set(INHERITED) == harmless | {cache.DATA_VARIABLE, *cache.LIBRARIES}
 
 
 def test_outputs_saved_from_jupyterlab_do_not_change_the_key(book):

@@ -4,6 +4,7 @@ import pytest
 from tiny_books import PARAMETERS, code, make_book, md, notebook, write
 
 from bindlib.book.checks import bare_results, long_definitions, page_faults, source_findings, stray_roles
+from bindlib.book.kernel import FAULT
 from bindlib.book.layout import Book
 
 TYPED = [
@@ -155,9 +156,24 @@ def test_errors_and_warnings_of_a_run_are_faults_and_plain_output_is_not():
         {"output_type": "stream", "name": "stdout", "text": "fine"},
         {"output_type": "display_data", "data": {}},
     ]
-    cell = code("1") | {"outputs": outputs, "metadata": {"bindlib": {"cell": 4}}}
+    cell = code("1") | {"outputs": outputs, "metadata": {"bindlib": {"cell": 4}}, "execution_count": 2}
     faults = list(page_faults(notebook(cell)))
     assert len(faults) == 2 and all(fault.startswith("cell 4 ") for fault in faults) and "warning" in faults[1]
+
+
+def test_a_cell_that_did_not_run_is_a_fault_and_an_empty_one_is_not():
+    origin = {"metadata": {"bindlib": {"cell": 4}, "tags": ["skip-execution"]}}
+    assert list(page_faults(notebook(code(" \n"), md("text")))) == []
+    (fault,) = page_faults(notebook(code("assert False") | origin))
+    assert fault.startswith("cell 4 was not executed")
+
+
+def test_output_that_was_too_long_is_a_fault_and_a_long_warning_is_cut():
+    refused = {"output_type": "display_data", "data": {FAULT: "more than 7 characters"}, "metadata": {}}
+    warned = {"output_type": "stream", "name": "stderr", "text": ["x" * 10**6]}
+    ran = code("1") | {"metadata": {"bindlib": {"cell": 4}}, "execution_count": 2}
+    first, second = page_faults(notebook(ran | {"outputs": [refused, warned]}))
+    assert first == "cell 4 left more than 7 characters" and len(second) < 30_000
 
 
 def test_pages_outside_chapters_and_raw_cells_are_checked_too(tiny):

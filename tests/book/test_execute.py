@@ -1,12 +1,14 @@
 """Chapters run in processes of their own: what a failure says, and what is tried again."""
 
+import json
 import os
+import sys
 from types import SimpleNamespace
 
 import pytest
 from tiny_books import PARAMETERS, alive, code, make_book, md, wait_until, write
 
-from bindlib.book import cache, process
+from bindlib.book import cache, kernel, process
 from bindlib.book.cache import Parameters
 from bindlib.book.execute import Runner, running_cell
 from bindlib.book.notebook import source, tags
@@ -68,6 +70,65 @@ def test_an_expression_that_fails_is_reported_at_its_line_of_markdown(tiny):
         run(book)
     assert str(raised.value).startswith("chapters/one, cell 3, line 4: and {eval}`cap` more\n")
     assert "{eval}`cap` cannot be evaluated: NameError" in str(raised.value)
+
+
+@pytest.mark.parametrize("check", ["assert seed == 1", "import warnings; warnings.warn('mind the gap')"])
+def test_no_setting_of_the_users_switches_a_check_off(tiny, monkeypatch, check):
+    user = tiny / "user"
+    write(user / "sitecustomize.py", "import warnings; warnings.simplefilter('ignore')")
+    write(user / "ipython/profile_default/startup/a.py", "import warnings; warnings.simplefilter('ignore')")
+    optimised = [sys.executable, "-O", "-W", "ignore", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    write(user / "kernels/python3/kernel.json", {"argv": optimised, "display_name": "mine", "language": "python"})
+    for name, value in {"PYTHONOPTIMIZE": "2", "PYTHONWARNINGS": "ignore"}.items():
+        monkeypatch.setenv(name, value)
+    for name in ("PYTHONPATH", "JUPYTER_PATH", "JUPYTER_CONFIG_DIR"):
+        monkeypatch.setenv(name, str(user))
+    monkeypatch.setenv("IPYTHONDIR", str(user / "ipython"))
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code(check)])
+    with pytest.raises(CheckFailed, match=r"AssertionError|mind the gap"):
+        run(book)
+
+
+def test_a_kernel_in_which_asserts_do_not_run_is_not_used(tiny, monkeypatch):
+    specify = kernel.specify
+
+    def optimised(folder):
+        specify(folder)
+        (path,) = folder.glob("kernels/*/kernel.json")
+        content = json.loads(path.read_text())
+        content["argv"].insert(1, "-O")
+        write(path, content)
+
+    monkeypatch.setattr(kernel, "specify", optimised)
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("1")])
+    with pytest.raises(CheckFailed) as raised:
+        run(book)
+    assert str(raised.value) == (
+        "chapters/one, its kernel cannot be used: asserts do not run in it: start Python without -O (PYTHONOPTIMIZE)"
+    )
+    assert cache.load(book, book.chapters[0], Parameters()) is None
+
+
+def test_a_cell_that_is_skipped_is_not_passed(tiny):
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("assert False", "skip-execution")])
+    with pytest.raises(CheckFailed, match="chapters/one, cell 3 was not executed"):
+        run(book)
+
+
+def test_endless_output_stops_its_cell_which_is_named_with_its_line(tiny):
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("line = 'x' * 1_000_000\nwhile True: print(line)")])
+    with pytest.raises(CheckFailed) as raised:
+        run(book)
+    place, why = str(raised.value).splitlines()
+    assert place.startswith("chapters/one, cell 3, line 2: while True: print(line)")
+    assert why.startswith("more than 100,000 characters of text")
+
+
+def test_long_output_fails_its_chapter_also_when_the_cell_came_to_its_end(tiny):
+    hide = "\ntry:\n    print('x' * 1_000_000)\n    time.sleep(60)\nexcept BaseException:\n    pass"
+    book = make_book(tiny, one=[md("# One"), PARAMETERS, code("import time" + hide)])
+    with pytest.raises(CheckFailed, match=r"^chapters/one, cell 3 left more than 100,000 characters of text"):
+        run(book)
 
 
 def test_a_warning_is_not_left_on_the_page(tiny):

@@ -1,13 +1,16 @@
 """Nothing that was started stays behind, however it ends."""
 
+import json
 import os
 import sys
+from pathlib import Path
 from threading import Event, Timer
 
 import pytest
-from tiny_books import alive, wait_until
+from tiny_books import alive, wait_until, write
 
-from bindlib.book.process import Cancelled, run, words
+import bindlib
+from bindlib.book.process import INHERITED, VARIABLE, Cancelled, environment, run, words
 
 # A child in a session of its own, as a Jupyter kernel is, whose process id goes to a file.
 PARENT = """
@@ -44,6 +47,26 @@ def test_cancelling_ends_the_whole_family(tmp_path):
     with pytest.raises(Cancelled):
         call(tmp_path, PARENT, cancel=cancel)
     assert gone(tmp_path)
+
+
+def test_a_child_inherits_nothing_that_changes_what_it_checks_and_imports_the_same_package(tmp_path, monkeypatch):
+    write(tmp_path / "elsewhere/bindlib/__init__.py", "")
+    write(tmp_path / "elsewhere/sitecustomize.py", "import warnings; warnings.simplefilter('ignore')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
+    for name in ("PYTHONOPTIMIZE", "PYTHONINSPECT", "OMP_NUM_THREADS", "NPY_DISABLE_CPU_FEATURES", "ANYTHING"):
+        monkeypatch.setenv(name, "1")
+    for name in ("PYTHONWARNINGS", "PYTHONSTARTUP", "PYTHONBREAKPOINT", "LD_PRELOAD", "JUPYTER_PATH", "IPYTHONDIR"):
+        monkeypatch.setenv(name, "ignore")
+    tell = "import json, os, bindlib; print(json.dumps([bindlib.__file__, *os.environ]))"
+    assert child(tmp_path, tell) == 0 and child(tmp_path, "assert False") == 1
+    child(tmp_path, tell)
+    where, *names = json.loads((tmp_path / "log").read_text())
+    assert Path(where).samefile(bindlib.__file__)
+    assert set(names) <= {*INHERITED, "PYTHONPATH", "PYTHONUTF8", VARIABLE, "LC_CTYPE"}  # Python may set the last
+
+
+def child(folder, code) -> int:
+    return run([sys.executable, "-c", code], folder, folder / "log", environment(), 30.0, Event())
 
 
 def test_words_have_no_colour():

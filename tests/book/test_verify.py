@@ -1,6 +1,10 @@
 import json
+from dataclasses import asdict
+from math import inf, nan
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bindlib.book import verify
 from bindlib.book.verify import LAST_PLACE, Number, differences
@@ -32,6 +36,9 @@ def number(value, tolerance=None, reason="a reason", name="x", source="chapters/
         ("3 of 3", "3 of 4", False),
         ("up 0.10", "down 0.10", False),
         ("0.10", "nan", False),
+        ("1e999", "1e999", True),
+        ("1e999", "1e998", False),  # no float is so large: it has to be the same
+        ("0.5, 1e999", "0.5, 1e998", False),
     ],
 )
 def test_drift(before, after, same):
@@ -78,12 +85,57 @@ def test_a_claim_that_no_longer_holds_is_drift():
     assert len(differences(before, worse)) == 1
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"ci": [{"wrong": 1}]}'])
+ROW = asdict(number("0.31"))
+DEEP = '{"ci": ' + "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", "{", '{"ci": [{"wrong": 1}]}', '{"ci": null}', '{"ci": {}}', '{"ci": [1]}', DEEP),
+        *(json.dumps({"ci": [ROW | {"source": odd}]}) for odd in (["x"], {}, None, 1, "\ud800")),
+        *(json.dumps({"ci": [ROW | {"tolerance": odd}]}) for odd in (nan, inf, -1, True, None, "0", 10**400)),
+        *(json.dumps({"ci": [ROW | {name: 0}]}) for name in ("name", "value", "reason", "a\nb")),
+        json.dumps({"ci": [{name: ROW[name] for name in list(ROW)[1:]}]}),
+        json.dumps({"ci": [ROW, ROW | {"value": "0.32"}]}),
+    ],
+    ids=range(26),
+)
 def test_bad_files_are_one_line(tmp_path, content):
     path = tmp_path / "expectations.json"
     path.write_text(content)
-    with pytest.raises(BindlibError, match=r"expectations\.json"):
-        verify.load(path, "ci")
+    for use in (verify.load, lambda *where: verify.update(*where, [number("0.31")], "a reason")):
+        with pytest.raises(BindlibError, match=r"expectations\.json") as raised:
+            use(path, "ci")
+        assert "\n" not in str(raised.value)
+    assert path.read_text() == content
+
+
+TEXTS = st.text(st.sampled_from("0123456789.,eE+-−٣ nainf"), max_size=12) | st.text(max_size=5)
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS | st.lists(st.integers(), max_size=1)
+ROWS = st.fixed_dictionaries(
+    {"source": TEXTS, "name": TEXTS, "value": TEXTS, "tolerance": VALUES, "reason": TEXTS | VALUES}
+) | st.dictionaries(st.sampled_from([*ROW, "other"]), VALUES)
+
+
+@given(VALUES | st.lists(ROWS | VALUES, max_size=3), VALUES | st.dictionaries(TEXTS, VALUES), TEXTS)
+def test_whatever_stands_in_the_file_is_read_or_refused_in_one_line(tmp_path_factory, rows, reasons, value):
+    path = tmp_path_factory.mktemp("fuzz") / "expectations.json"
+    path.write_text(json.dumps({"ci": rows, "reason": reasons}))
+    try:
+        expected = verify.load(path, "ci")
+        verify.update(path, "ci", expected, "a reason")
+        differences(expected, [number(value, name=one.name, source=one.source) for one in expected])
+        assert verify.load(path, "ci") == expected
+    except BindlibError as error:
+        assert str(path) in str(error) and "\n" not in str(error)
+
+
+@given(TEXTS, TEXTS)
+def test_a_value_is_as_expected_of_itself_and_differs_the_same_both_ways(one, other):
+    assert differences([number(one)], [number(one)]) == []
+    there, back = (bool(differences([number(a, 0.5)], [number(b)])) for a, b in ((one, other), (other, one)))
+    assert there == back
 
 
 def test_missing_expectations_name_the_fix(tmp_path):
