@@ -33,15 +33,26 @@ class Interrupted(BindlibError):
 @contextmanager
 def interruptible(told: str) -> Iterator[None]:
     """Let every polite way of ending a command unwind it, so that it ends what it started and says ``told``."""
+    asked = False
 
     def stop(signum, frame):
+        nonlocal asked
+        asked = True
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is in the background of a shell
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
-    except KeyboardInterrupt as error:
-        raise Interrupted(told) from error
+    except BaseException as error:  # a library that is interrupted may raise something else
+        if asked or isinstance(error, KeyboardInterrupt):
+            raise Interrupted(told) from error
+        raise
+    else:
+        if asked:  # ... or nothing
+            raise Interrupted(told)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
