@@ -244,7 +244,7 @@ def test_a_number_that_no_file_can_hold_is_refused_where_it_is_measured_and_wher
         read(path)
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "'=1", "''", "plain"])
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "''", "plain"])
 def test_a_spreadsheet_finds_no_formula_and_the_name_comes_back(tmp_path, name):
     path = tmp_path / "out.csv"
     made = Cell(name, "d0", MADE_WITH, tuple(row | {"encoder": name} for row in some_cells(1)[0].rows))
