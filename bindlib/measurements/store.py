@@ -17,7 +17,6 @@ from bindlib.errors import BindlibError
 from bindlib.measurements.results import FORMATS, Cell, Key, read, recovered, write
 from bindlib.storage import put
 
-
 LOG = logging.getLogger("bindlib")
 
 
