@@ -158,7 +158,7 @@ def _fetch(url: str, part: Path, size: int) -> str:
 
 def _ask(url: str, have: int, size: int, arrived: SimpleQueue) -> None:
     """Put what the server sends: how it begins, its blocks, and why it ended early (empty if it did not)."""
-    arrived.put(("end", _asked(url, have, size, arrived)))
+    arrived.put(("end", " ".join(_asked(url, have, size, arrived).split())))
 
 
 def _asked(url: str, have: int, size: int, arrived: SimpleQueue) -> str:

@@ -214,11 +214,11 @@ def test_nothing_is_asked_of_a_cluster_for_an_unknown_encoder():
 def test_a_cluster_that_stays_without_workers_is_given_up(monkeypatch):
     class Client:
         status = "running"
-        workers = [{"w": 1}, {"w": 1}, {}]  # the last one dies
+        workers = iter([{"w": 1}])  # and then it dies
 
         @classmethod
         def scheduler_info(cls):
-            return {"workers": cls.workers.pop(0) if len(cls.workers) > 1 else cls.workers[0]}
+            return {"workers": next(cls.workers, {})}
 
     def never():
         yield 1

@@ -183,7 +183,7 @@ def test_after_a_flip_of_any_bit_a_file_is_refused(tmp_path, kept):
         damaged = bytearray(whole)
         damaged[at // 8] ^= 1 << int(at % 8)
         path.write_bytes(damaged)
-        with pytest.raises(BindlibError, match="remove it|another folder"):
+        with pytest.raises(BindlibError, match=r"remove it|another folder"):
             pr.train(SETTING, tmp_path)
         if kept == pr.CHECKPOINT:
             with pytest.raises(BindlibError):
