@@ -1,5 +1,6 @@
 """The report card: what it says, that it says it safely, and that the reference rows are what comes out now."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -287,8 +288,8 @@ def test_an_interval_is_drawn_around_its_value():
 
 
 def test_a_long_text_is_shortened_in_the_card_and_that_is_said(page, tmp_path):
-    path = tmp_path / "long.csv"
-    path.write_text(f"caption,negative\n{'a red dog ' * 20_000},a man\n")
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"caption": "a" * 200_000, "negative": "a man", "subset": "s" * 5_000}))
     soup, text = page([str(path)])
     assert len(text) < 5_000 and "(shortened here: it has 200000 characters)" in soup.get_text()
     assert max(len(dd.text) for dd in soup.find_all("dd")) < 600
