@@ -13,7 +13,7 @@ import typer
 
 from bindlib import __version__
 from bindlib.errors import BindlibError, CheckFailed, interruptible, system_fault
-from bindlib.terminal import log_to_stderr, output, replace_closed_streams, say, show
+from bindlib.terminal import log_to_stderr, one_line, output, say, show, take_streams
 
 app = typer.Typer(
     help="The Limits of Binding: build the book, check its claims, measure encoders.",
@@ -36,24 +36,27 @@ Seed = Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of every ran
 
 
 def main() -> None:
-    """The console script: an expected failure is one line and an exit code, not a traceback."""
+    """The command line: an expected failure is one line and an exit code, not a traceback."""
     debug = DEBUG in sys.argv[1:]
     arguments = [argument for argument in sys.argv[1:] if argument != DEBUG]
-    replace_closed_streams()
+    take_streams()
     log_to_stderr(debug)
     try:
         app(arguments)
+    except CheckFailed as error:
+        _fail(str(error).split("\n"), error.exit_code, debug)
     except BindlibError as error:
-        _fail(str(error), error.exit_code, debug)
+        _fail([str(error)], error.exit_code, debug)
     except OSError as error:
-        _fail(system_fault(error), BindlibError.exit_code, debug)
+        _fail([system_fault(error)], BindlibError.exit_code, debug)
 
 
-def _fail(problem: str, exit_code: int, debug: bool) -> NoReturn:
+def _fail(lines: list[str], exit_code: int, debug: bool) -> NoReturn:
     with suppress(OSError):  # standard error may be what is full
         if debug:
             traceback.print_exc()
-        say(f"bindlib: {problem}")
+        for line in [f"bindlib: {lines[0]}", *lines[1:]]:
+            say(line)
     sys.exit(exit_code)
 
 
@@ -233,7 +236,7 @@ def measure(
     for line in () if as_json else reading(found.rows):
         say(line)
     if found.failures:
-        raise CheckFailed("\n".join(["not everything could be measured:", *found.failures]))
+        raise CheckFailed("\n".join(["not everything could be measured:", *map(one_line, found.failures)]))
 
 
 @app.command()

@@ -33,15 +33,26 @@ class Interrupted(BindlibError):
 @contextmanager
 def interruptible(told: str) -> Iterator[None]:
     """Let every polite way of ending a command unwind it, so that it ends what it started and says ``told``."""
+    asked = False
 
     def stop(signum, frame):
+        nonlocal asked
+        asked = True
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGHUP)}
+    numbers = [signal.SIGTERM, signal.SIGHUP]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as it is in the background of a shell
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, stop) for number in numbers}
     try:
         yield
-    except KeyboardInterrupt as error:
-        raise Interrupted(told) from error
+    except BaseException as error:  # a library that is interrupted may raise something else
+        if asked or isinstance(error, KeyboardInterrupt):
+            raise Interrupted(told) from error
+        raise
+    else:
+        if asked:  # ... or nothing
+            raise Interrupted(told)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -50,6 +61,29 @@ def interruptible(told: str) -> Iterator[None]:
 def printable(text: str) -> str:
     """``text`` with what could steer a terminal or a page (control and bidirectional characters) spelled out."""
     return "".join(c if c.isprintable() or c in "\n\t\u00a0" else c.encode("unicode_escape").decode() for c in text)
+
+
+# What stops a command, whatever is being tried; all else that a library or the user's code raises is its own fault.
+STOPS = (KeyboardInterrupt, Interrupted)
+MOST_CHARACTERS = 200
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, in one line; never raises, whatever the error's own ``__str__`` does.
+
+    One of ours and one of the system are told as they are; any other after its type, at most ``MOST_CHARACTERS``.
+    """
+    kind = type(error).__name__
+    try:
+        if isinstance(error, BindlibError):
+            return " ".join(str(error).split()) or kind
+        if isinstance(error, OSError):
+            return " ".join(system_fault(error).split())
+        return f"{kind}: {' '.join(str(error).split())[:MOST_CHARACTERS]}".removesuffix(": ")
+    except STOPS:
+        raise
+    except BaseException:
+        return f"{kind}, which does not say why"
 
 
 def system_fault(error: OSError) -> str:

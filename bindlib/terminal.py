@@ -1,5 +1,6 @@
 """What a command writes: results to standard output (JSON or a table), all else to standard error."""
 
+import io
 import json
 import logging
 import math
@@ -12,13 +13,34 @@ from typing import Any
 from bindlib.errors import printable
 
 UNBROKEN = 14  # a cell of a table up to so long is never broken
+BROKEN_PIPE = 141  # what a shell says of a program that the signal PIPE ended
 
 
-def replace_closed_streams() -> None:
-    """Let a closed stream swallow what is written: ``print`` would send it to the other one."""
+def take_streams() -> None:
+    """Let standard output carry what this program says there, and nothing else.
+
+    Libraries may write to the file descriptor 1 itself, and the processes that they start inherit it: from here on it
+    is standard error's. A closed stream swallows what is written: ``print`` would send it to the other one. A character
+    that a stream cannot encode is spelled out.
+    """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 (for the process's life)
+    if sys.stdout is sys.__stdout__ and sys.stdout.fileno() == 1:
+        own = os.dup(1)
+        os.dup2(2 if _is_open(2) else os.open(os.devnull, os.O_WRONLY), 1)
+        sys.stdout = sys.__stdout__ = open(own, "w", encoding=sys.stdout.encoding)  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def log_to_stderr(debug: bool) -> None:
@@ -32,15 +54,26 @@ def _first_time() -> Callable[[logging.LogRecord], bool]:
     told: set[str] = set()
 
     def is_new(record: logging.LogRecord) -> bool:
-        record.msg, record.args = printable(record.getMessage()), ()
+        shown = printable if record.levelno < logging.WARNING else one_line  # a traceback has lines
+        record.msg, record.args = shown(record.getMessage()), ()
         return not (record.msg in told or told.add(record.msg))
 
     return is_new
 
 
 def say(line: str) -> None:
-    """A line on standard error."""
-    print(printable(line), file=sys.stderr)
+    """A line on standard error, and one only: a line feed in what it tells of cannot begin another."""
+    print(one_line(line), file=sys.stderr)
+
+
+def one_line(text: str) -> str:
+    """``text``, printable, with its line feeds spelled out."""
+    return printable(text).replace("\n", "\\n")
+
+
+def ascii_json(value: Any, indent: int | None = None) -> str:
+    """``value`` as JSON of printable ASCII characters and line feeds; ``ValueError`` if a number is not finite."""
+    return json.dumps(value, indent=indent, allow_nan=False).replace("\x7f", "\\u007f")
 
 
 @contextmanager
@@ -49,12 +82,12 @@ def output() -> Iterator[None]:
     try:
         yield
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        error.filename = "standard output"
         with suppress(OSError, ValueError):  # what is still buffered would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever reads it has seen enough, as `head` has
+            raise SystemExit(BROKEN_PIPE) from error
+        error.filename = "standard output"
         raise
 
 
@@ -62,7 +95,7 @@ def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...])
     """Print rows as JSON, or as a table of ``columns``."""
     if as_json:
         with output():
-            print(json.dumps(_plain(rows), indent=2, allow_nan=False))
+            print(ascii_json(_plain(rows), indent=2))
         return
     from rich.console import Console
 
@@ -71,8 +104,10 @@ def show(rows: list[Mapping[str, Any]], as_json: bool, columns: tuple[str, ...])
     limited = console.is_terminal or "COLUMNS" in os.environ
     table, shown = _fitting(console, rows, columns, console.width if limited else None)
     console.width = max(console.width, _needed(console, table))
-    with output():
+    with console.capture() as drawn:
         console.print(table)
+    with output():
+        print(drawn.get(), end="")
     if left := columns[len(shown) :]:
         say(f"no room for {', '.join(left)}: a wider terminal or --json shows them")
 

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import types
@@ -14,7 +15,7 @@ import pytest
 
 from bindlib import __version__, cli, device, terminal
 from bindlib.book.claims import sound
-from bindlib.errors import BindlibError
+from bindlib.errors import BindlibError, Interrupted, interruptible
 from bindlib.measurements.sweep import Settings, Sweep
 
 CLAIM = {
@@ -305,3 +306,78 @@ def test_half_a_character_in_a_row_is_spelled_out(command, monkeypatch):
     measuring(monkeypatch, [{"data": "a\udcff"}])
     _, out, _ = command("measure", "a", "--device", "cpu", "--json")
     assert json.loads(out) == [{"data": r"a\udcff"}]
+
+
+def program(*arguments, code="", **environment) -> subprocess.Popen:
+    how = ["-c", code] if code else ["-m", "bindlib"]
+    return subprocess.Popen(
+        [sys.executable, *how, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | environment,
+    )  # fmt: skip
+
+
+def test_what_a_library_writes_to_the_descriptor_of_standard_output_goes_to_standard_error():
+    code = """
+import os, subprocess, sys
+from bindlib import terminal
+terminal.take_streams()
+os.write(1, b"native\\n")
+subprocess.run(["echo", "child"])
+terminal.show([{"a": 1}], True, ())
+os.write(1, b"late\\n")
+"""
+    out, err = program(code=code).communicate(timeout=60)
+    assert json.loads(out) == [{"a": 1}]
+    assert err == "native\nchild\nlate\n"
+
+
+@pytest.mark.parametrize("arguments", [["train", "--help"], ["report", "--help"], ["--help"]])
+def test_where_standard_output_is_ascii_a_character_is_spelled_out(arguments):
+    process = program(*arguments, PYTHONIOENCODING="ascii", LC_ALL="C")
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and err == "" and out.isascii() and "--help" in out
+
+
+@pytest.mark.parametrize("at", ["typing", "rich.console", "numpy"])
+def test_ctrl_c_while_python_imports_is_one_line(at):
+    code = "from bindlib.__main__ import main; main()"
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-c", code, "encoders"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    said = []
+    for line in process.stderr:
+        if not line.startswith("import time:"):
+            said.append(line)
+        elif line.rpartition("|")[2].strip() == at:
+            process.send_signal(signal.SIGINT)
+    process.stdout.close()
+    assert process.wait(60) == 130 and said == ["bindlib: stopped\n"]
+
+
+def test_an_interruption_that_a_library_turns_into_something_else_still_stops_the_command():
+    for swallowed in (True, False):
+        with pytest.raises(Interrupted, match="stopped"), interruptible("stopped"):
+            try:
+                signal.raise_signal(signal.SIGINT)
+            except KeyboardInterrupt:
+                if not swallowed:
+                    raise ImportError("half a library") from None
+
+
+def test_a_line_feed_in_what_is_told_begins_no_line(command, monkeypatch):
+    measuring(monkeypatch, [ROW], ["b: out\nbindlib: all is well"])
+    _, _, err = command("measure", "a", "--device", "cpu", "--json")
+    assert "out\\nbindlib" in err
+    record = logging.makeLogRecord({"msg": "a caption %s", "args": ("x\nbindlib: y",), "levelno": logging.WARNING})
+    assert terminal._first_time()(record) and record.getMessage() == "a caption x\\nbindlib: y"
+
+
+def test_a_reader_that_goes_away_is_no_failure_to_tell_of():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "bindlib", "--version"], stdout=write, stderr=subprocess.PIPE, text=True
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (terminal.BROKEN_PIPE, "")

@@ -1,4 +1,4 @@
-"""The house has five floors, and imports only go down."""
+"""The house has five floors and a door, and imports only go down."""
 
 import ast
 import subprocess
@@ -16,6 +16,7 @@ FLOORS = {
     **dict.fromkeys(["encoders", "book"], 3),
     **dict.fromkeys(["remedies", "explorers", "measurements"], 4),
     "cli": 5,
+    "__main__": 6,
 }
 # The table of claims maps labels to what certifies them, wherever that is.
 

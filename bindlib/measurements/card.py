@@ -19,6 +19,7 @@ from bindlib.scenes import ANCHOR_WORDINGS
 
 REFERENCES = Path(__file__).parent / "results" / "zoo.csv"
 N_WORST = 8
+LONGEST = 500  # characters of a text that are shown
 SHARE = Scale((0, 0.25, 0.5, 0.75, 1))
 # By which quantity the items of a kind are ordered, the worst first, and what is shown of them.
 WORST = {
@@ -51,7 +52,7 @@ class Subset:
 
     @property
     def name(self) -> str:
-        return printable(self.row["subset"])
+        return shortened(self.row["subset"])
 
     @property
     def size(self) -> str:
@@ -183,11 +184,18 @@ def _worst(dataset: Dataset, arrays: Arrays) -> list[Item]:
     order = np.argsort(arrays[by], kind="stable")[:N_WORST]
     return [
         Item(
-            {role: printable(getattr(dataset.items[i], role)) for role in _roles(dataset.kind)},
+            {role: shortened(getattr(dataset.items[i], role)) for role in _roles(dataset.kind)},
             {name: float(arrays[name][i]) for name in shown},
         )
         for i in order
     ]
+
+
+def shortened(text: str) -> str:
+    """``text``, printable, with only the beginning of a very long one: a browser would take minutes to break it."""
+    if len(text) <= LONGEST:
+        return printable(text)
+    return f"{printable(text[:LONGEST])} … (shortened here: it has {len(text)} characters)"
 
 
 def _roles(kind: str) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from bindlib.errors import BindlibError
 from bindlib.measurements.provenance import versions
 
 PATIENCE_SECONDS = 5  # for a scheduler to answer, and then for its first worker
+NO_WORKER_SECONDS = 60  # until a cluster whose last worker died is given up: a nanny may start another
 ADDRESS = re.compile(r"dask://(\S+):(\d{1,5})")
 
 Given, Got = TypeVar("Given"), TypeVar("Got")
@@ -103,11 +104,20 @@ def _while_connected(client: Any, cluster: str, results: Iterator[Got]) -> Itera
             arrived.put(("error", error))
 
     Thread(target=collect, daemon=True).start()
+    seen = time.monotonic()  # the last time that there was a worker, or a result
     while client.status == "running" or not arrived.empty():
         try:
             what, value = arrived.get(timeout=1)
         except Empty:
+            if client.scheduler_info()["workers"]:
+                seen = time.monotonic()
+            elif time.monotonic() - seen > NO_WORKER_SECONDS:
+                raise BindlibError(
+                    f"{cluster} has had no worker for {NO_WORKER_SECONDS} s; what was finished is kept: start workers "
+                    "(dask worker) and run it again"
+                ) from None
             continue
+        seen = time.monotonic()
         if what == "end":
             return
         if what == "result":

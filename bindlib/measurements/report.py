@@ -17,6 +17,7 @@ from bindlib.measurements.datasets import load
 from bindlib.measurements.provenance import versions
 from bindlib.measurements.sweep import Settings
 from bindlib.storage import put
+from bindlib.terminal import one_line
 
 KINDS = {"this": "this encoder", "trained": "trained", "null": "untrained", "bag": "bag of words"}
 LABELS = {
@@ -119,6 +120,7 @@ def _rendered(template: str, content: Mapping[str, Any]) -> str:
     environment.filters |= {
         "number": "{:z.3f}".format,
         "bounds": lambda interval: "" if interval is None else "[{:z.3f}, {:z.3f}]".format(*interval),
+        "one_line": one_line,
         "shown": lambda point: with_interval(point.value, point.interval),
     }
     return environment.get_template(template).render(content)

@@ -14,20 +14,31 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bindlib.errors import BindlibError
-from bindlib.measurements.results import FORMATS, Cell, Key, read, write
+from bindlib.measurements.results import FORMATS, Cell, Key, read, recovered, write
+from bindlib.storage import put
+
+LOG = logging.getLogger("bindlib")
 
 
 class Store:
-    """The cells in the results ``out`` and in the folder beside it; ``known`` has them by encoder and data."""
+    """The cells in the results ``out`` and in the folder beside it; ``known`` has them by encoder and data.
+
+    A damaged cell of ``out`` is said, and not known; ``out`` as it was is put beside before anything is written to it.
+    """
 
     def __init__(self, out: Path, folder: Path) -> None:
         self._out, self._folder = out, folder
-        self.known: dict[Key, Cell] = read(out) if out.exists() else {}
+        self.known: dict[Key, Cell] = {}
+        self._faults: list[str] = []
+        if out.exists():
+            self.known, self._faults = recovered(out)
+        for fault in self._faults:
+            LOG.warning("%s is damaged: %s; what is asked for of it is measured again", out, fault)
         for path in folder.glob("*.jsonl"):
             try:
                 self.known |= read(path)
             except BindlibError as error:
-                logging.getLogger("bindlib").warning("a finished cell is measured again: %s", error)
+                LOG.warning("a finished cell is measured again: %s", error)
 
     def add(self, cell: Cell) -> None:
         """Keep a finished cell, in place of one of the same encoder and data."""
@@ -37,6 +48,11 @@ class Store:
     def merge(self) -> None:
         """Put the cells that were added, now or by a sweep that was killed, into the results."""
         if any(self._folder.glob("*.jsonl")):
+            if self._faults:
+                aside = self._out.with_name(f"{self._out.name}.damaged")
+                put(aside, self._out.read_bytes())
+                LOG.warning("%s was damaged: as it was it is kept as %s", self._out, aside)
+                self._faults = []
             write(self._out, self.known.values())
         for path in (*self._folder.glob("*.jsonl"), *self._folder.glob(".*.part")):
             path.unlink()

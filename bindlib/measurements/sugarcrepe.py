@@ -8,11 +8,14 @@ import hashlib
 import json
 import logging
 import os
+import time
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from ssl import SSLError
+from threading import Thread
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -23,6 +26,7 @@ COMMIT = "0047054b243992f0fad63d6f64f7544862daf846"
 URL = f"https://raw.githubusercontent.com/RAIVNLab/sugar-crepe/{COMMIT}/data"
 DATA_VARIABLE = "BINDLIB_DATA"
 TIMEOUT_SECONDS = 30  # without a byte
+DEADLINE_SECONDS = 300  # for a file, of under 500 kB
 log = logging.getLogger("bindlib")
 
 
@@ -89,7 +93,10 @@ def data_folder() -> Path:
     if not (named := os.environ.get(DATA_VARIABLE)):
         from platformdirs import user_data_path
 
-        return user_data_path("bindlib", appauthor=False)
+        try:
+            return user_data_path("bindlib", appauthor=False)
+        except RuntimeError as error:  # there is no home
+            raise BindlibError(f"there is no place to keep data ({error}): set {DATA_VARIABLE} to a folder") from None
     if not Path(named).is_dir():
         raise BindlibError(f"{DATA_VARIABLE} is {named!r}, which is no folder: create it, or unset {DATA_VARIABLE}")
     return Path(named)
@@ -129,17 +136,47 @@ def _fetch(url: str, part: Path, size: int) -> str:
     have = part.stat().st_size if part.exists() else 0
     if have >= size:
         return ""
+    arrived: SimpleQueue[tuple[str, bytes | str]] = SimpleQueue()
+    # In a thread, as a server that drips its headers, or sends from one place to the next, is past every timeout.
+    Thread(target=_ask, args=(url, have, size, arrived), daemon=True).start()
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    mode = "wb"
+    while True:
+        try:
+            what, value = arrived.get(timeout=max(0.0, deadline - time.monotonic()))
+        except Empty:
+            return f"it took longer than {DEADLINE_SECONDS} s"
+        if what == "end":
+            return value
+        if what == "begins":
+            mode = value
+            continue
+        with open(part, mode) as file:
+            file.write(value)
+        mode = "ab"
+
+
+def _ask(url: str, have: int, size: int, arrived: SimpleQueue) -> None:
+    """Put what the server sends: how it begins, its blocks, and why it ended early (empty if it did not)."""
+    arrived.put(("end", " ".join(_asked(url, have, size, arrived).split())))
+
+
+def _asked(url: str, have: int, size: int, arrived: SimpleQueue) -> str:
     try:
         request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
         with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
             resumed = answer.status == HTTPStatus.PARTIAL_CONTENT
-            with open(part, "ab" if resumed else "wb") as file:
-                while file.tell() <= size and (block := answer.read1(1 << 16)):  # longer, it is not the file
-                    file.write(block)
+            arrived.put(("begins", "ab" if resumed else "wb"))
+            got = have if resumed else 0
+            while got <= size and (block := answer.read1(1 << 16)):  # longer, it is not the file
+                arrived.put(("block", block))
+                got += len(block)
     except HTTPError as error:
         return f"the server answers {error.code} {error.reason}"
     except URLError as error:
         return f"the server cannot be reached, {error.reason}"
     except (HTTPException, ConnectionError, TimeoutError, SSLError) as error:
         return f"it was cut off, {error or type(error).__name__}"
+    except Exception as error:  # an address that urllib cannot take apart, to which a server redirects
+        return f"the server sends to a place that is none, {type(error).__name__}: {error}"
     return ""

@@ -98,7 +98,8 @@ def sweep(
     for name in encoders:
         zoo.require(name)
     if out is not None:
-        _check_names([*encoders, *datasets])
+        subsets = [name for dataset in datasets.values() for name in dataset.subsets()]
+        _check_names([*encoders, *datasets, *subsets])
     with ExitStack() as stack:
         kept = stack.enter_context(store.opened(out)) if out is not None else None
         run = stack.enter_context(running_on(cluster, jobs, _lost))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from rich.console import Console
 from rich.progress import track
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from bindlib import __version__
@@ -52,7 +52,10 @@ def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
     with one_thread():
         trainer, log = Trainer(setting, resolve(device)), []
         if state.is_file():
-            log = _restore(trainer, state)
+            try:
+                log = _restore(trainer, state)
+            except (ValueError, KeyError, TypeError, RuntimeError, AttributeError) as error:
+                raise _damaged(state) from error
         losses: list[float] = []
         for _ in _progress(trainer):
             losses.append(trainer.advance())
@@ -70,23 +73,26 @@ def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
 
 def _setting_of(found: Path) -> dict:
     try:
-        return shipped.metadata(found)["setting"]
+        theirs = shipped.metadata(found)["setting"]
+        shipped.checked(found)
+        return theirs
     except (BindlibError, KeyError) as error:
-        raise BindlibError(
-            f"{found} is damaged, or not of a training: remove it to train anew, or give another folder"
-        ) from error
+        raise _damaged(found) from error
+
+
+def _damaged(found: Path) -> BindlibError:
+    return BindlibError(f"{found} is damaged, or not of a training: remove it to train anew, or give another folder")
 
 
 def provenance(setting: Setting, device: str) -> dict:
     """What else made the weights: command, device, versions, and the hashes of what the package adds."""
     packages = ("torch", "open_clip_torch", "transformers", "numpy", "pillow")
-    parts = (f"{shipped.ARCH}.json", "tokenizer.json", CONFIG)
     return {
         "architecture": shipped.ARCH,
         "command": setting.command,
         "device": device,
         "versions": {"bindlib": __version__} | {name: version(name) for name in packages},
-        "sha256": {part: file_hash(shipped.FOLDER / part) for part in parts},
+        "sha256": {part: file_hash(shipped.FOLDER / part) for part in shipped.PARTS},
     }
 
 
@@ -127,8 +133,7 @@ def _progress(trainer: Trainer):
 
 def _restore(trainer: Trainer, state: Path) -> list[Row]:
     told = shipped.metadata(state)
-    with safe_open(state, "pt") as file:
-        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (no mapping)
+    tensors = {key: torch.from_numpy(value.copy()) for key, value in shipped.checked(state).items()}
     moments: dict[int, dict] = {}
     for key in [key for key in tensors if key.startswith("optimiser ")]:
         _, index, name = key.split(" ")
@@ -148,6 +153,7 @@ def _save_state(trainer: Trainer, log: list[Row], path: Path) -> None:
 
 def _save(tensors: dict[str, torch.Tensor], told: dict, path: Path) -> None:
     tensors = {key: value.cpu().contiguous() for key, value in tensors.items()}
+    told["check"] = shipped.check({key: value.numpy() for key, value in tensors.items()}, told)
     try:
         _write(path, lambda part: save_file(tensors, part, {"bindlib": json.dumps(told)}))
     except SafetensorError as error:

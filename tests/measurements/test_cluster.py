@@ -209,3 +209,23 @@ def test_nothing_is_asked_of_a_cluster_for_an_unknown_encoder():
     with pytest.raises(BindlibError, match="unknown encoder"):
         sweep(["nobody"], ["quartets"], cluster="dask://127.0.0.1:1")
     assert zoo.CARDS
+
+
+def test_a_cluster_that_stays_without_workers_is_given_up(monkeypatch):
+    class Client:
+        status = "running"
+        workers = iter([{"w": 1}])  # and then it dies
+
+        @classmethod
+        def scheduler_info(cls):
+            return {"workers": next(cls.workers, {})}
+
+    def never():
+        yield 1
+        Event().wait(60)
+
+    monkeypatch.setattr(cluster, "NO_WORKER_SECONDS", 0.5)
+    results = cluster._while_connected(Client, "dask://x:1", never())
+    assert next(results) == 1
+    with pytest.raises(BindlibError, match=r"dask://x:1 has had no worker for 0.5 s; what was finished is kept"):
+        next(results)

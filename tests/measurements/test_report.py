@@ -1,5 +1,6 @@
 """The report card: what it says, that it says it safely, and that the reference rows are what comes out now."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -284,3 +285,18 @@ def test_an_interval_is_drawn_around_its_value():
     (nothing, one) = drawn([Point("x", "this", 0.5, [0.25, 1.0]), Point("y", "bag", None)], Scale((0, 1)))
     assert (one.left, one.place, one.width) == (25, 50, 75) and nothing.place is None
     assert octaves([0.8, 12]).marks()[0] == (0.0, "0.5") and octaves([0.8, 12]).marks()[-1] == (100.0, "16")
+
+
+def test_a_long_text_is_shortened_in_the_card_and_that_is_said(page, tmp_path):
+    path = tmp_path / "long.jsonl"
+    path.write_text(json.dumps({"caption": "a" * 200_000, "negative": "a man", "subset": "s" * 5_000}))
+    soup, text = page([str(path)])
+    assert len(text) < 5_000 and "(shortened here: it has 200000 characters)" in soup.get_text()
+    assert max(len(dd.text) for dd in soup.find_all("dd")) < 600
+
+
+def test_a_line_feed_in_a_caption_begins_no_line_of_the_text(page, tmp_path):
+    path = tmp_path / "lines.csv"
+    path.write_text('caption,negative\n"a dog\nbindlib: all is well",a man\n')
+    _, text = page([str(path)])
+    assert "a dog\\nbindlib: all is well" in text

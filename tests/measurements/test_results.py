@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from bindlib.measurements import results, store
 from bindlib.measurements.diagnostic import COUNTS, measure_encoder
 from bindlib.measurements.items import Dataset, Pair, Triplet
 from bindlib.measurements.provenance import Provenance, versions
-from bindlib.measurements.results import COLUMNS, FORMATS, Cell, cells, read, tidy, write
+from bindlib.measurements.results import COLUMNS, FORMATS, Cell, cells, read, recovered, tidy, write
 from bindlib.measurements.store import Store, opened
 from bindlib.scenes import Quartet
 from bindlib.theory.bag_of_words import position_weighted
@@ -167,6 +168,47 @@ def test_a_damaged_file_is_refused(tmp_path, suffix):
             read(path)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_after_a_flip_of_any_bit_what_is_read_is_what_was_written_or_is_said_to_be_lost(tmp_path, suffix):
+    path = tmp_path / f"out{suffix}"
+    written = {one.key: one for one in some_cells()}
+    write(path, written.values())
+    whole = path.read_bytes()
+    lost = 0
+    for at in random.Random(suffix).sample(range(8 * len(whole)), 300):
+        damaged = bytearray(whole)
+        damaged[at // 8] ^= 1 << at % 8
+        path.write_bytes(damaged)
+        try:
+            found, faults = recovered(path)
+        except BindlibError:
+            lost += 1
+            continue
+        assert found.items() <= written.items(), at
+        assert faults or found == written, at
+        lost += bool(faults)
+    assert lost > 100
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_damaged_cell_is_said_and_measured_again_and_the_damaged_file_is_kept(tmp_path, caplog, suffix):
+    out = tmp_path / f"out{suffix}"
+    one, two, *others = some_cells()
+    rows = [row for cell in some_cells() for row in tidy(cell)]
+    rows = [row | {"n": row["n"] + 64} if (row["encoder"], row["data"]) == two.key else row for row in rows]
+    out.write_bytes(FORMATS[suffix].write(rows))
+    found = {cell.key: cell for cell in (one, *others)}
+    damaged = out.read_bytes()
+    with opened(out) as kept:
+        assert kept.known == found
+    assert "the rows of e1 on d0 are not what was written" in caplog.text
+    assert out.read_bytes() == damaged and list(tmp_path.iterdir()) == [out]
+    with opened(out) as kept:
+        kept.add(two)
+    assert read(out) == found | {two.key: two}
+    assert (tmp_path / f"{out.name}.damaged").read_bytes() == damaged
+
+
 def change(row: dict, **changes) -> dict:
     return row | changes
 
@@ -182,10 +224,44 @@ def change(row: dict, **changes) -> dict:
     ],
 )
 def test_rows_that_no_sweep_writes_are_refused(tmp_path, rows):
+    given_rows = rows(tidy(some_cells(1)[0]))
+    check = results._check(given_rows)
     path = tmp_path / "out.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(list(tidy(some_cells(1)[0])))))
+    path.write_text("".join(json.dumps(row | {"check": check}) + "\n" for row in given_rows))
     with pytest.raises(BindlibError, match="holds no measurements"):
         read(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_no_file_can_hold_is_refused_where_it_is_measured_and_where_it_is_read(tmp_path, value):
+    (whole,) = some_cells(1)
+    with pytest.raises(BindlibError, match="e0 on d0: usage is"):
+        replace(whole, rows=(whole.rows[0] | {"usage": value},))
+    path = tmp_path / "out.jsonl"
+    rows = [change(row, value=value) for row in tidy(whole)]
+    path.write_text("".join(json.dumps(row | {"check": results._check(rows)}) + "\n" for row in rows))
+    with pytest.raises(BindlibError, match="damaged, or holds no measurements"):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "'=1", "''", "plain"])
+def test_a_spreadsheet_finds_no_formula_and_the_name_comes_back(tmp_path, name):
+    path = tmp_path / "out.csv"
+    made = Cell(name, "d0", MADE_WITH, tuple(row | {"encoder": name} for row in some_cells(1)[0].rows))
+    write(path, [made])
+    with path.open(newline="") as file:
+        cells_of_text = [row["encoder"] for row in csv.DictReader(file)]
+    assert not any(cell.startswith(("=", "+", "-", "@", "\t", "\r")) for cell in cells_of_text)
+    assert read(path) == {made.key: made}
+
+
+def test_json_lines_are_printable_ascii(tmp_path):
+    name = "a\x1b\x7f\x85\x9b\u202e\u2028é\U0001f600"
+    made = Cell(name, "d0", MADE_WITH, tuple(row | {"encoder": name} for row in some_cells(1)[0].rows))
+    write(tmp_path / "out.jsonl", [made])
+    content = (tmp_path / "out.jsonl").read_text()
+    assert content.isascii() and content.replace("\n", "").isprintable()
+    assert read(tmp_path / "out.jsonl") == {made.key: made}
 
 
 def test_the_inverse_of_tidy():

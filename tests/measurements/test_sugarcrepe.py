@@ -26,7 +26,7 @@ PAIRS = tuple(Pair(f"{s} a {i}", f"{s} b {i}", s) for s, n in (("swap", 2000), (
 class Server(ThreadingHTTPServer):
     """Serves ``CONTENT``, with faults: ``cut`` bytes at most, ``wrong`` bytes, ``ranges`` ignored, a ``status``."""
 
-    cut, wrong, ranges, status, chunked = None, False, True, 200, False
+    cut, wrong, ranges, status, chunked, location = None, False, True, 200, False, ""
 
     def __init__(self):
         self.asked = []
@@ -43,6 +43,11 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.asked.append((self.path, self.headers["Range"]))
+        if server.location:
+            self.send_response(302)
+            self.send_header("Location", server.location)
+            self.send_header("Content-Length", "0")
+            return self.end_headers()
         if server.status != 200:
             return self.send_error(server.status)
         body = CONTENT[self.path.strip("/").removesuffix(".json")]
@@ -229,3 +234,48 @@ def test_the_pinned_files():
         "replace_obj": (1652, 0), "replace_att": (788, 0), "replace_rel": (1406, 0), "swap_obj": (245, 142),
         "swap_att": (666, 363), "add_obj": (2062, 0), "add_att": (692, 0), "all": (7511, 505),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "location",
+    ["http://[::1", "http://a..b/x", f"http://{'a' * 70}.example/", "http://h:port/", "http://", "file:///etc/passwd"],
+)
+def test_a_redirect_to_no_place_is_one_line(server, load, location):
+    server.location = location
+    assert "0 of" in failure(load)
+    server.location = ""
+    assert load().items == PAIRS
+
+
+def test_a_server_that_drips_its_headers_is_given_up_at_the_deadline(tmp_path, monkeypatch):
+    import socket
+
+    monkeypatch.setattr(sugarcrepe, "DEADLINE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ended = threading.Event()
+
+        def drip():
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                while not ended.wait(0.05):
+                    connection.sendall(b"X: x\r\n" if ended.is_set() else b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        assert "it took longer than 0.5 s" in failure(lambda: sugarcrepe.load(tmp_path, url, SMALL))
+        ended.set()
+        thread.join()
+
+
+def test_without_a_home_the_cure_is_told(monkeypatch):
+    import platformdirs
+
+    def nowhere(*_, **__):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("BINDLIB_DATA", raising=False)
+    monkeypatch.setattr(platformdirs, "user_data_path", nowhere)
+    with pytest.raises(BindlibError, match="set BINDLIB_DATA to a folder"):
+        sugarcrepe.data_folder()

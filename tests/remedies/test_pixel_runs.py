@@ -165,3 +165,44 @@ def test_the_state_is_readable_without_running_code(tmp_path):
         pr.train(SETTING, tmp_path)
     with safe_open(tmp_path / pr.STATE, "np") as file:
         assert json.loads(file.metadata()["bindlib"])["step"] == 2
+
+
+@pytest.mark.parametrize("kept", [pr.STATE, pr.CHECKPOINT])
+def test_after_a_flip_of_any_bit_a_file_is_refused(tmp_path, kept):
+    with pytest.MonkeyPatch.context() as patch:
+        if kept == pr.STATE:
+            stop_before(patch, 3)
+            with pytest.raises(KeyboardInterrupt):
+                pr.train(SETTING, tmp_path)
+        else:
+            pr.train(SETTING, tmp_path)
+    path = tmp_path / kept
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for at in [*rng.integers(8 * header, size=20), *rng.integers(8 * len(whole), size=20)]:
+        damaged = bytearray(whole)
+        damaged[at // 8] ^= 1 << int(at % 8)
+        path.write_bytes(damaged)
+        with pytest.raises(BindlibError, match=r"remove it|another folder"):
+            pr.train(SETTING, tmp_path)
+        if kept == pr.CHECKPOINT:
+            with pytest.raises(BindlibError):
+                shipped.load("x", str(path), "cpu")
+
+
+@pytest.mark.parametrize(
+    "told", ["[]", "null", "1", "[" * 5000, '{"sha256": 1}', '{"sha256": {"../x": ""}}', '{"step": {}}']
+)
+def test_odd_metadata_is_one_line(tmp_path, told):
+    path = tmp_path / pr.CHECKPOINT
+    pr.save_file({"a": torch.zeros(1)}, path, {"bindlib": told})
+    with pytest.raises(BindlibError):
+        shipped.load("x", str(path), "cpu")
+    with pytest.raises(BindlibError):
+        pr.train(SETTING, tmp_path)
+
+
+def test_a_state_of_something_else_with_a_right_checksum_is_one_line(tmp_path):
+    pr._save({"optimiser x": torch.zeros(1)}, {"setting": vars(SETTING), "step": 2, "log": []}, tmp_path / pr.STATE)
+    with pytest.raises(BindlibError, match="not of a training"):
+        pr.train(SETTING, tmp_path)

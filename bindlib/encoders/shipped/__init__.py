@@ -3,10 +3,15 @@
 The folder holds their architecture and tokenizer, and for each training its weights and its log.
 """
 
+import hashlib
 import json
+from collections.abc import Mapping
 from functools import cache
 from os.path import isfile  # False, where that of pathlib raises, for a name that can't be
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from bindlib.encoders import open_clip as open_clip_encoders
 from bindlib.encoders.base import DualTower
@@ -16,6 +21,7 @@ from bindlib.errors import BindlibError
 FOLDER = Path(__file__).parent
 ARCH = "bindlib-drawn"  # the name that open_clip knows the architecture by, from bindlib-drawn.json
 CONFIG = "open_clip_config.json"  # lies beside each checkpoint, for open_clip: activation and preprocessing
+PARTS = (f"{ARCH}.json", "tokenizer.json", CONFIG)  # what a checkpoint names by its hash
 MEAN, STD = 0.5, 0.25  # of every channel, as CONFIG says
 
 # What follows "shipped:", the training, and the SHA-256 of its weights.
@@ -55,7 +61,13 @@ def load(name: str, which: str, device: str) -> DualTower:
     architecture, the tokenizer or the ``CONFIG`` beside it are not those of its training.
     """
     path = weights(name, which)
-    for part, sha256 in metadata(path).get("sha256", {}).items():
+    told = metadata(path)
+    if which not in CHECKPOINTS and file_hash(path) not in dict(CHECKPOINTS.values()).values():
+        checked(path)
+    parts = told.get("sha256", {})
+    if not isinstance(parts, dict) or not set(parts) <= set(PARTS):
+        raise BindlibError(f"{path} was not written by bindlib train (its metadata is odd): give another file")
+    for part, sha256 in parts.items():
         found = path.with_name(part) if part == CONFIG else FOLDER / part
         if not found.is_file() or file_hash(found) != sha256:
             raise BindlibError(
@@ -71,10 +83,37 @@ def metadata(path: Path) -> dict:
 
     try:
         with safe_open(path, "np") as file:
-            return json.loads((file.metadata() or {})["bindlib"])
-    except (SafetensorError, KeyError, ValueError, OSError) as error:
+            told = json.loads((file.metadata() or {})["bindlib"])
+        if not isinstance(told, dict):
+            raise ValueError("its metadata is odd")
+        return told
+    except (SafetensorError, KeyError, ValueError, RecursionError, OSError) as error:
         reason = "it does not say so" if isinstance(error, KeyError) else " ".join(str(error).split())
         raise BindlibError(f"{path} was not written by bindlib train ({reason}): give another file") from error
+
+
+def checked(path: Path) -> dict:
+    """The tensors of a file that ``bindlib train`` wrote, by name, as NumPy arrays; ``BindlibError`` on damage."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    told = metadata(path)
+    try:
+        tensors = load_file(path)
+    except (SafetensorError, ValueError, KeyError, TypeError, OSError) as error:
+        raise BindlibError(f"{path} is damaged ({' '.join(str(error).split())}): remove it to train anew") from error
+    if told.get("check") != check(tensors, told):
+        raise BindlibError(f"{path} is damaged (it fails its checksum): remove it to train anew")
+    return tensors
+
+
+def check(tensors: Mapping[str, np.ndarray], told: Mapping[str, Any]) -> str:
+    """A digest of tensors, with names, types and shapes, and of what is told of them."""
+    whole = hashlib.sha256(json.dumps({k: v for k, v in told.items() if k != "check"}, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        whole.update(f"{name} {tensor.dtype} {tensor.shape} ".encode())
+        whole.update(np.ascontiguousarray(tensor).tobytes())
+    return whole.hexdigest()
 
 
 @cache
