@@ -52,6 +52,29 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t\u00a0" else c.encode("unicode_escape").decode() for c in text)
 
 
+# What stops a command, whatever is being tried; all else that a library or the user's code raises is that thing's fault.
+STOPS = (KeyboardInterrupt, Interrupted)
+MOST_CHARACTERS = 200
+
+
+def reason(error: BaseException) -> str:
+    """What an error says, in one line; never raises, whatever the error's own ``__str__`` does.
+
+    One of ours and one of the system are told as they are; any other after its type, at most ``MOST_CHARACTERS``.
+    """
+    kind = type(error).__name__
+    try:
+        if isinstance(error, BindlibError):
+            return " ".join(str(error).split()) or kind
+        if isinstance(error, OSError):
+            return " ".join(system_fault(error).split())
+        return f"{kind}: {' '.join(str(error).split())[:MOST_CHARACTERS]}".removesuffix(": ")
+    except STOPS:
+        raise
+    except BaseException:
+        return f"{kind}, which does not say why"
+
+
 def system_fault(error: OSError) -> str:
     """What the system said of a file, in one line that names it."""
     files = [str(file) for file in (error.filename, error.filename2) if file is not None]
