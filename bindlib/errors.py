@@ -52,7 +52,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t\u00a0" else c.encode("unicode_escape").decode() for c in text)
 
 
-# What stops a command, whatever is being tried; all else that a library or the user's code raises is that thing's fault.
+# What stops a command, whatever is being tried; all else that a library or the user's code raises is its own fault.
 STOPS = (KeyboardInterrupt, Interrupted)
 MOST_CHARACTERS = 200
 
