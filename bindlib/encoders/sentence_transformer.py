@@ -97,6 +97,7 @@ def _read_as_trained(model) -> None:
         told = model[0].processing_kwargs
         fixed = {"padding": "max_length", "max_length": model.max_seq_length}
         model[0].processing_kwargs = {**told, "text": fixed | told.get("text", {})}
+        model.tokenizer.model_input_names = ["input_ids"]  # it was trained without a mask
 
 
 def tower(name: str, model, version: str) -> TextTower:
