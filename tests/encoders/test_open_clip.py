@@ -221,7 +221,7 @@ def test_numbers_of_numpy_beside_the_weights_are_no_code(weights, tmp_path):
     torch.save({"state_dict": weights}, plain)
     numbers = {"loss": np.float64(1.5), "step": np.int64(3), "rate": np.float32(2), "best": np.bool_(True)}
     torch.save({"state_dict": weights} | numbers, path)
-    found, expected = (zoo.load_encoder(f"open_clip:tiny/{file}") for file in (path, plain))
+    found, expected = (load_encoder(f"open_clip:tiny/{file}") for file in (path, plain))
     np.testing.assert_array_equal(found.encode_text(["one"]), expected.encode_text(["one"]))
 
 
