@@ -19,8 +19,8 @@ def unsteadiness(encoder: TextEncoder, captions: list[str]) -> float:
     if is_dataclass(encoder) and hasattr(encoder, "store"):
         encoder = replace(encoder, store=Nowhere())
     turned, cut = few[::-1], (len(few) + 1) // 2
-    together = encoder.encode_text(few)
+    together = np.asarray(encoder.encode_text(few), dtype=np.float64)
     apart = np.concatenate([encoder.encode_text(part) for part in (turned[:cut], turned[cut:]) if part])[::-1]
     if apart.shape != together.shape:
         return float("inf")
-    return float(np.linalg.norm(np.float64(together) - apart, axis=1).max())
+    return float(np.linalg.norm(together - apart, axis=1).max())
