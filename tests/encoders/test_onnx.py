@@ -8,6 +8,7 @@ import tiny_models
 import tiny_onnx
 
 from bindlib.encoders import zoo
+from bindlib.encoders.onnx import MASK
 from bindlib.errors import BindlibError
 
 CAPTIONS = ["a red car and a blue dog", "a blue car", "one", "a red car and a blue dog", "two dog"]
@@ -246,8 +247,14 @@ def _knows_no_unknown(told: dict) -> None:
     told["model"]["unk_token"] = "[NOPE]"
 
 
+def _backtracks(told: dict) -> None:
+    told["normalizer"] = {"type": "Replace", "pattern": {"Regex": "(x+x+)+y"}, "content": ""}
+
+
 @pytest.mark.parametrize(
-    "change, caption", [(_panics, "one"), (_knows_no_unknown, "strange")], ids=["panic", "no unknown token"]
+    "change, caption",
+    [(_panics, "one"), (_knows_no_unknown, "strange"), (_backtracks, "x" * 40)],
+    ids=["panic", "no unknown token", "backtracking"],
 )
 def test_a_tokenizer_that_fails_is_one_line_at_loading_or_at_a_caption(change, caption, tmp_path):
     path = _write(tmp_path)
@@ -304,3 +311,26 @@ def test_a_data_file_in_a_folder_below_is_part_of_the_revision(tmp_path):
 
 def test_unknown_tokens_are_counted(tmp_path):
     assert _load(_write(tmp_path)).unknown(["a red car", "a \U0001f600 car", "what is this"]) == [0, 1, 3]
+
+
+INT32 = 6
+
+
+@pytest.mark.parametrize(
+    "ids, mask, element, of_mask",
+    [("input_ids", MASK, INT32, INT32), ("tokens", "mask", tiny_onnx.INT64, tiny_onnx.FLOAT)],
+    ids=["int32", "names"],
+)
+def test_integers_and_names_of_other_exporters_are_fed(ids, mask, element, of_mask, tmp_path):
+    path, shape = _write(tmp_path), ("n", "tokens")
+    node = tiny_onnx._node("Gather", ["table", ids], TOKENS)
+    inputs = {ids: (element, shape), mask: (of_mask, shape)}
+    outputs = {TOKENS: (tiny_onnx.FLOAT, (*shape, 6))}
+    path.write_bytes(tiny_onnx.graph([node], inputs, outputs, {"table": TABLE}))
+    np.testing.assert_allclose(_load(path).encode_text(CAPTIONS), MEANS, atol=1e-6)
+
+
+def test_what_a_graph_needs_and_what_can_be_given_are_both_told(tmp_path):
+    strange = {"input_ids": tiny_onnx.TEXT["input_ids"], "pixel_values": (tiny_onnx.FLOAT, ("n", 3))}
+    message = _error(_write(tmp_path, inputs=strange))
+    assert "pixel_values, tensor(float)" in message and "input_ids (or tokens" in message

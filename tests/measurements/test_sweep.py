@@ -46,7 +46,7 @@ class Zoo:
 
     def load_encoder(self, name, device, cache):
         self.loaded.append((name, device, cache))
-        if isinstance(self.towers[name], Exception):
+        if isinstance(self.towers[name], BaseException):
             raise self.towers[name]
         return self.towers[name]
 
