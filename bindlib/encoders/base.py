@@ -1,7 +1,8 @@
 """What an encoder is: captions (and images) in, unit vectors out."""
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from multiprocessing import parent_process
@@ -9,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from bindlib.errors import BindlibError, printable
+from bindlib.errors import BindlibError, CheckFailed, printable, reason
 
 
 @runtime_checkable
@@ -66,6 +67,20 @@ MANY_BATCHES = 30
 SAME_POINT = 1e-6
 
 
+@contextmanager
+def failing(told: str, kind: type[BindlibError] = CheckFailed) -> Iterator[None]:
+    """One line, ``told`` and the reason, in place of whatever a library or a user's code raises in here.
+
+    A panic of a library in Rust, or an exit, is no ``Exception``; none of them may stop what others go on with.
+    """
+    try:
+        yield
+    except (BindlibError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise kind(f"{told}: {reason(error)} (--debug shows the traceback)") from error
+
+
 class Store(Protocol):
     """Where the unit rows of captions are kept from one call to the next, if they are."""
 
@@ -92,6 +107,8 @@ class TextTower:
 
     ``vectors`` maps at most ``BATCH`` captions to rows ``(n, dim)`` of any length. ``lengths`` maps captions to their
     numbers of tokens, special tokens included, before anything is cut; only needed with a ``context_length``.
+    ``unknown`` maps captions to their numbers of tokens that stand for any unknown word, where a tokenizer has one.
+    ``identified``: the revision tells all that a vector depends on; else no number can be used again.
     """
 
     name: str
@@ -99,6 +116,8 @@ class TextTower:
     context_length: int | None
     vectors: Callable[[list[str]], np.ndarray]
     lengths: Callable[[list[str]], list[int]] | None = None
+    unknown: Callable[[list[str]], list[int]] | None = field(default=None, kw_only=True)
+    identified: bool = field(default=True, kw_only=True)
     store: Store = field(default=Nowhere(), kw_only=True, repr=False, compare=False)
 
     def encode_text(self, captions: list[str]) -> np.ndarray:
@@ -106,10 +125,16 @@ class TextTower:
         rows = self.store.get(list(dict.fromkeys(captions)))
         missing = [caption for caption in dict.fromkeys(captions) if caption not in rows]
         for batch in _progress(self._batches(missing), f"{self.name}: encoding"):
-            fresh = dict(zip(batch, unit_rows(self.vectors(batch), self.name, batch), strict=True))
+            fresh = dict(zip(batch, self.encode_batch(batch), strict=True))
             self.store.put(fresh)
             rows |= fresh
         return _stacked([rows[caption] for caption in captions], self.name)
+
+    def encode_batch(self, captions: list[str]) -> np.ndarray:
+        """Unit rows ``(n, dim)``, float32, of at most ``BATCH`` captions: encoded together, and now."""
+        with failing(f"{self.name} failed"):
+            vectors = self.vectors(captions)
+        return unit_rows(vectors, self.name, captions)
 
     def _batches(self, captions: list[str]) -> list[list[str]]:
         """The longest captions first.  With tokens to count, a batch has captions of one length only.
@@ -118,7 +143,7 @@ class TextTower:
         """
         if self.lengths is None:
             return _chunks(sorted(captions, key=len, reverse=True))
-        counts = dict(zip(captions, self.lengths(captions), strict=True)) if captions else {}
+        counts = dict(zip(captions, self._lengths(captions), strict=True)) if captions else {}
         read = {caption: min(n, self.context_length or n) for caption, n in counts.items()}
         ordered = sorted(captions, key=read.get, reverse=True)
         return [chunk for _, group in groupby(ordered, read.get) for chunk in _chunks(list(group))]
@@ -127,7 +152,11 @@ class TextTower:
         """How many captions have more tokens than ``context_length``."""
         if self.context_length is None:
             return 0
-        return sum(n > self.context_length for n in self.lengths(list(captions)))
+        return sum(n > self.context_length for n in self._lengths(list(captions)))
+
+    def _lengths(self, captions: list[str]) -> list[int]:
+        with failing(f"{self.name} failed while it counted tokens"):
+            return self.lengths(captions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +168,8 @@ class DualTower(TextTower):
     def encode_image(self, images: list) -> np.ndarray:
         """Unit rows ``(n, dim)``, float32. Errors as in ``DualEncoder``."""
         batches = _progress(_chunks(list(images)), f"{self.name}: encoding images")
-        rows = [unit_rows(self.image_vectors(batch), self.name, batch) for batch in batches]
+        with failing(f"{self.name} failed on images"):
+            rows = [unit_rows(self.image_vectors(batch), self.name, batch) for batch in batches]
         return np.concatenate(rows) if rows else _stacked([], self.name)
 
 

@@ -40,24 +40,32 @@ DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR, 
            sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_CONSTRAINT}  # fmt: skip
 
 
-def folder() -> Path:
-    """Where embeddings are kept: the folder that ``BINDLIB_CACHE`` names, else the user's cache folder."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named).expanduser().absolute()
-    from platformdirs import user_cache_path
+def folder() -> Path | None:
+    """Where embeddings are kept: the folder that ``BINDLIB_CACHE`` names, else the user's cache folder, if any."""
+    try:
+        if named := os.environ.get(VARIABLE):
+            return Path(named).expanduser().absolute()
+        from platformdirs import user_cache_path
 
-    return user_cache_path("bindlib", appauthor=False)
+        found = user_cache_path("bindlib", appauthor=False)
+        return found if found.is_absolute() else None
+    except (RuntimeError, OSError, LookupError):  # there is no home, or no current folder
+        return None
 
 
 def cached(encoder: TextTower, device: str) -> TextTower:
     """``encoder`` with its rows kept on disk; the same rows, to the last bit, as when they were computed."""
+    where = folder()
+    if where is None:
+        return encoder
     made_by = digest(encoder.name, encoder.revision, device, implementation())
-    return replace(encoder, store=Embeddings(folder() / FILE, made_by))
+    return replace(encoder, store=Embeddings(where / FILE, made_by))
 
 
 def clear() -> int:
     """Remove the cache; the number of bytes that it took. Raises ``OSError``."""
-    paths = _files(folder())
+    where = folder()
+    paths = _files(where) if where else []
     size = sum(path.stat().st_size for path in paths)
     for path in paths:
         path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
 
 READ = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, vocabularies and weights
+UNREAD = ("*.md", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", ".git*")  # or never by sentence-transformers
 PICKLES = ("pytorch_model*.bin", "adapter_model.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")
 
 
@@ -26,10 +27,17 @@ def read_json(path: Path, kind: type = dict) -> dict | list:
 
 def content(folder: Path) -> str:
     """A short name for all that a folder says and weighs; ``BindlibError`` if it is empty."""
-    paths = sorted(path for pattern in READ for path in folder.rglob(pattern))
-    if not paths:
+    return revision(*files(folder))
+
+
+def files(folder: Path) -> list[Path]:
+    """All that a model may read, also a vocabulary of an odd name; ``BindlibError`` if there is no model."""
+    inside = sorted(path for path in folder.rglob("*") if path.is_file())
+    if not any(path.match(pattern) for path in inside for pattern in READ):
         raise BindlibError(f"{folder} holds no model: it should have a config.json, a tokenizer and model.safetensors")
-    return revision(*paths)
+    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+        raise BindlibError(f"{folder} holds an adapter to a model that lies elsewhere: merge the two, and give that")
+    return [path for path in inside if not any(path.match(pattern) for pattern in (*PICKLES, *UNREAD))]
 
 
 def refuse_pickles(folder: Path) -> None:

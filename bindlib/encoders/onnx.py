@@ -1,19 +1,26 @@
 """Text encoders as ONNX graphs, on the CPU: tokens in, pooled vectors or token vectors out."""
 
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from bindlib.encoders.base import TextTower
+from bindlib.encoders.base import TextTower, failing
 from bindlib.encoders.config_beside import brief
 from bindlib.encoders.folder import read_json
 from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
 
 TOKENIZER = "tokenizer.json"
-MASK = "attention_mask"
+IDS, MASK = "input_ids", "attention_mask"
+INPUTS = {IDS: ("tokens", "token_ids", "ids"), MASK: ("mask",), "token_type_ids": ("segment_ids",)}  # and other names
+INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32"}
+KINDS = INTEGERS | {"tensor(float)": "float32", "tensor(bool)": "bool"}  # masks may be numbers, or truths
+PADDING = ("pad_id", "pad_token", "pad_type_id", "direction")
+SEEN = 1e-4  # of the largest component: above what float32 rounds away
 POOLED = ("sentence_embedding", "text_embeds")  # what exporters call the vector of a text, the surest first
 NOT_POOLED = "pooler_output"  # of BERT: made for another task
 ENDLESS = 1_000_000  # tokens: tokenizers write such numbers for "no limit"
@@ -64,41 +71,93 @@ def from_file(name: str, source: str) -> TextTower:
 
 
 def _data(graph: Path) -> list[Path]:
-    """The files beside a graph that it may read: large ones keep their weights there, and name the file."""
+    """The files beside or below a graph that it may read: large ones keep their weights there, and name the file."""
     content = graph.read_bytes()
+    folders = [graph.parent, *(path for path in sorted(graph.parent.iterdir()) if path.is_dir())]
     return [
-        path for path in sorted(graph.parent.iterdir())
-        if path != graph and path.name.encode() in content and path.is_file()
+        path for folder in folders for path in sorted(folder.iterdir())
+        if path != graph and path.relative_to(graph.parent).as_posix().encode() in content and path.is_file()
     ]  # fmt: skip
 
 
-def tower(name: str, graph: Path, tokenizer: Path, context: int | None, version: str) -> TextTower:
-    """The encoder of a graph; its revision is ``version`` with the pooling and the context.
+def tower(
+    name: str, graph: Path, tokenizer: Path, context: int | None, version: str, follow_padding: bool = True
+) -> TextTower:
+    """The encoder of a graph; its revision is ``version`` with the pooling, the context and the padding.
+
+    Captions are padded to one length where the graph's shape asks for it, or where the tokenizer does
+    (``follow_padding``) and the vectors depend on it.
 
     Raises ``BindlibError`` for a file that is no graph or tokenizer, and for inputs or outputs that aren't a text's.
     """
-    tokens = _Tokens.load(tokenizer, context)
     session = _session(graph)
-    known = [f.name for f in session.get_inputs()]
-    if strange := sorted({*known} - {*tokens(PROBES)}):
-        raise BindlibError(f"{graph} needs the input {strange[0]}, which is not made from text: give a text encoder")
+    inputs = _inputs(graph, session)
+    batch, width = _fixed(graph, session)
+    if width:
+        context = min(context or width, width)
+    tokens = _Tokens.load(tokenizer, context, width)
+    with failing(f"{tokenizer} makes no tokens", BindlibError):
+        tokens(PROBES)
 
-    def run(captions: list[str]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    def run(captions: list[str], tokens: _Tokens) -> tuple[dict[str, np.ndarray], np.ndarray]:
         feed = tokens(captions)
         try:
-            outputs = session.run(None, {key: feed[key] for key in known})
+            outputs = session.run(None, {key: feed[of].astype(kind) for key, (of, kind) in inputs.items()})
         except Exception as error:
             raise BindlibError(f"{graph} does not run ({brief(str(error))}): check the graph") from error
         return dict(zip((output.name for output in session.get_outputs()), outputs, strict=True)), feed[MASK]
 
-    output, pooling = _choice(graph, tokenizer.parent, *run(PROBES))
+    output, pooling = _choice(graph, tokenizer.parent, *run((PROBES * (batch or 1))[: batch or 99], tokens))
 
-    def vectors(captions: list[str]) -> np.ndarray:
-        outputs, mask = run(captions)
+    def rows(captions: list[str], tokens: _Tokens) -> np.ndarray:
+        outputs, mask = run(captions, tokens)
         return POOLINGS[pooling](outputs[output], mask) if pooling else outputs[output]
 
+    if not width and follow_padding and (padded := tokens.as_told()):
+        short = sorted(PROBES, key=len)[0]
+        plain, full = (rows([short], some) for some in (tokens, padded))
+        if np.abs(plain - full).max() > SEEN * np.abs(full).max():  # else it would cost time, and nothing more
+            tokens = padded
+
+    def vectors(captions: list[str]) -> np.ndarray:
+        if batch is None:
+            return rows(captions, tokens)
+        starts = range(0, len(captions), batch)
+        filled = [(captions[i : i + batch] + captions[-1:] * batch)[:batch] for i in starts]
+        return np.concatenate([rows(some, tokens) for some in filled])[: len(captions)]
+
     made = f"{pooling} of tokens" if pooling else "pooled in the graph"
-    return TextTower(name, f"{version}, {made}, context {context}", context, vectors, tokens.count)
+    length = f", padded to {tokens.width}" if tokens.width else ""
+    return TextTower(
+        name, f"{version}, {made}, context {context}{length}", context, vectors, tokens.count, unknown=tokens.unknown
+    )
+
+
+def _inputs(graph: Path, session) -> dict[str, tuple[str, str]]:
+    """What each input of the graph is fed, and as which type of NumPy."""
+    found = {}
+    for given in session.get_inputs():
+        of = next((key for key, names in INPUTS.items() if given.name in (key, *names)), None)
+        kind = KINDS.get(given.type)
+        if of is None or kind is None or (of == IDS and given.type not in INTEGERS):
+            expected = ", ".join(f"{key} (or {', '.join(names)})" for key, names in INPUTS.items())
+            raise BindlibError(
+                f"{graph} needs the input {given.name}, {given.type}, which is not made from text: "
+                f"give a text encoder whose inputs are among {expected}, of integers"
+            )
+        found[given.name] = of, kind
+    return found
+
+
+def _fixed(graph: Path, session) -> tuple[int | None, int | None]:
+    """The numbers of texts and of tokens that the graph's shape asks for, if it does."""
+    shapes = [given.shape for given in session.get_inputs()]
+    if any(len(shape) != 2 for shape in shapes):
+        raise BindlibError(f"{graph} has inputs of the shapes {shapes}: give a graph of (texts, tokens)")
+    texts, tokens = ({n for n in dims if isinstance(n, int)} for dims in zip(*shapes, strict=True))
+    if len(texts) > 1 or len(tokens) > 1:
+        raise BindlibError(f"{graph} has inputs of the shapes {shapes}, which do not agree: export it again")
+    return next(iter(texts), None), next(iter(tokens), None)
 
 
 @dataclass(frozen=True)
@@ -107,32 +166,49 @@ class _Tokens:
 
     cut: object
     whole: object
+    told: dict  # how the tokenizer's file pads
+    unk: int | None
+    width: int | None  # what all are padded to; else the longest of a batch
 
     @classmethod
-    def load(cls, path: Path, context: int | None) -> "_Tokens":
+    def load(cls, path: Path, context: int | None, width: int | None) -> "_Tokens":
         from tokenizers import Tokenizer
 
         try:
             cut, whole = (Tokenizer.from_file(str(path)) for _ in range(2))
         except Exception as error:
             raise BindlibError(f"{path} is no tokenizer ({brief(str(error))}): get it again") from error
-        padding = {key: value for key, value in (cut.padding or {}).items() if key.startswith(("pad_id", "pad_token"))}
-        cut.enable_padding(**padding)
+        told = cut.padding or {}
         if context:
-            cut.enable_truncation(context)
+            cut.enable_truncation(context, direction=(cut.truncation or {}).get("direction", "right"))
         else:
             cut.no_truncation()
         whole.no_padding()
         whole.no_truncation()
-        return cls(cut, whole)
+        model = json.loads(whole.to_str())["model"]
+        unk = whole.token_to_id(model["unk_token"]) if model.get("unk_token") else model.get("unk_id")
+        return cls(cut, whole, told, unk, None)._padding_to(width)
+
+    def _padding_to(self, width: int | None) -> "_Tokens":
+        cut = copy(self.cut)
+        cut.enable_padding(**{key: value for key, value in self.told.items() if key in PADDING}, length=width)
+        return replace(self, cut=cut, width=width)
+
+    def as_told(self) -> "_Tokens | None":
+        """The same, padded to the length that the tokenizer's file names, if it names one."""
+        length = self.told.get("length")
+        return self._padding_to(length) if length else None
 
     def __call__(self, captions: list[str]) -> dict[str, np.ndarray]:
         rows = self.cut.encode_batch(captions)
-        columns = {"input_ids": "ids", MASK: "attention_mask", "token_type_ids": "type_ids"}
+        columns = {IDS: "ids", MASK: "attention_mask", "token_type_ids": "type_ids"}
         return {key: np.array([getattr(row, of) for row in rows], dtype=np.int64) for key, of in columns.items()}
 
     def count(self, captions: list[str]) -> list[int]:
         return [len(row.ids) for row in self.whole.encode_batch(captions)]
+
+    def unknown(self, captions: list[str]) -> list[int]:
+        return [row.ids.count(self.unk) for row in self.whole.encode_batch(captions)]
 
 
 def _session(graph: Path):

@@ -1,5 +1,7 @@
 """Contrastive dual encoders through open_clip: pretrained tags, local checkpoints, and a random text tower as null."""
 
+import _codecs as codecs
+import hashlib
 import logging
 import re
 from contextlib import nullcontext
@@ -78,15 +80,16 @@ def pretrained(name: str, arch: str, source: str, device: str, tokenizer=None) -
         path = _download(arch, source, tag) if tag else _local_file(arch, source)
         quick_gelu = _tag_activation(arch, source, tag) if tag else _file_activation(arch, path)
         try:
-            model = open_clip.create_model(
-                arch,
-                pretrained=source if tag else str(path),
-                device=device,
-                force_quick_gelu=quick_gelu,
-                force_custom_text=True,  # the text tower as a module of its own; the same numbers
-                force_preprocess_cfg=None if tag else _preprocessing(arch, path),
-            )
-            tokenizer = tokenizer or open_clip.get_tokenizer(arch)
+            with _numpy_scalars():
+                model = open_clip.create_model(
+                    arch,
+                    pretrained=source if tag else str(path),
+                    device=device,
+                    force_quick_gelu=quick_gelu,
+                    force_custom_text=True,  # the text tower as a module of its own; the same numbers
+                    force_preprocess_cfg=None if tag else _preprocessing(arch, path),
+                )
+            words = "" if tokenizer else _words(tokenizer := open_clip.get_tokenizer(arch))
         except Exception as error:
             raise BindlibError(_load_failure(error, arch, path)) from error
     if not tag:
@@ -95,12 +98,22 @@ def pretrained(name: str, arch: str, source: str, device: str, tokenizer=None) -
     encode = _without_padding(model.text) if _skips_padding(model) else model.encode_text
     return DualTower(
         name,
-        f"{revision(path)}, {'QuickGELU' if quick_gelu else 'GELU'}",
+        f"{revision(path)}, {'QuickGELU' if quick_gelu else 'GELU'}{words}",
         tokenizer.context_length,
         _text_vectors(encode, tokenizer, device),
         lambda captions: token_lengths(tokenizer, captions),
         image_vectors=_image_vectors(model, device),
     )
+
+
+def _numpy_scalars():
+    """A context in which torch reads NumPy's numbers too: open_clip's training writes them beside the weights."""
+    import torch
+    from numpy._core.multiarray import scalar
+
+    kinds = [kind for kind in vars(np.dtypes).values() if isinstance(kind, type) and issubclass(kind, np.dtype)]
+    of_numpy = [(scalar, f"numpy.{core}.multiarray.scalar") for core in ("core", "_core")]
+    return torch.serialization.safe_globals([*of_numpy, np.dtype, *kinds, codecs.encode])
 
 
 def token_lengths(tokenizer, captions: list[str]) -> list[int]:
@@ -111,6 +124,12 @@ def token_lengths(tokenizer, captions: list[str]) -> list[int]:
     special = 3 if getattr(tokenizer, "tokenizer_mode", "") == "clips" else 0  # start, end and class, added by hand
     tokens = tokenizer.tokenizer([clean(caption) for caption in captions], add_special_tokens=not special)
     return [len(ids) + special for ids in tokens["input_ids"]]
+
+
+def _words(tokenizer) -> str:
+    """What tells a tokenizer of the hub from another, for a revision; empty for open_clip's own."""
+    backend = getattr(getattr(tokenizer, "tokenizer", None), "backend_tokenizer", None)
+    return f", tokenizer {hashlib.sha256(backend.to_str().encode()).hexdigest()[:16]}" if backend else ""
 
 
 def _skips_padding(model) -> bool:
@@ -262,7 +281,8 @@ def _check_positions(model, arch: str, path: Path) -> None:
 
     if path.suffix in {".npz", ".npy"}:  # not a state dict
         return
-    theirs = convert_to_custom_text_state_dict(load_state_dict(str(path)))
+    with _numpy_scalars():
+        theirs = convert_to_custom_text_state_dict(load_state_dict(str(path)))
     for key, ours in model.state_dict().items():
         if key.endswith("positional_embedding") and key in theirs and theirs[key].shape != ours.shape:
             raise BindlibError(_misfit(arch, path, f"{key} is {tuple(theirs[key].shape)}, not {tuple(ours.shape)}"))

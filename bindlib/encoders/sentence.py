@@ -35,7 +35,7 @@ def paraphrase(name: str, weights: Path, tokenizer: Path) -> TextTower:
 
     Source: Reimers and Gurevych, "Sentence-BERT", EMNLP 2019.
     """
-    tower = onnx.tower(name, weights, tokenizer, PARAPHRASE_CONTEXT, "")
+    tower = onnx.tower(name, weights, tokenizer, PARAPHRASE_CONTEXT, "", follow_padding=False)
     return replace(tower, revision=revision(weights))
 
 

@@ -11,18 +11,23 @@ import numpy as np
 from bindlib.encoders import hub
 from bindlib.encoders.base import TextTower
 from bindlib.encoders.config_beside import brief
-from bindlib.encoders.folder import READ, content, refuse_pickles
+from bindlib.encoders.folder import READ, content, files, refuse_pickles
 from bindlib.encoders.onednn import use_onednn
 from bindlib.errors import BindlibError
 
 ORGANISATION = "sentence-transformers"  # of a model of the hub that is named without one
+POOLINGS = {"mean": "their mean", "cls": "the first of them", "lasttoken": "the last of them"}
 HUB_NAME = re.compile(r"\w[\w.-]{0,95}(/\w[\w.-]{0,95})?")
+LOG = logging.getLogger("bindlib")
 ENDLESS = 1_000_000  # tokens: tokenizers write such numbers for "no limit"
 
 
 def check(name: str, source: str) -> None:
-    """Raise ``BindlibError`` unless ``source`` is a folder or could be a model of the hub."""
-    if _folder(name, source) is None and not HUB_NAME.fullmatch(source):
+    """Raise ``BindlibError`` unless ``source`` is a folder with a model or could be a model of the hub."""
+    folder = _folder(name, source)
+    if folder is not None:
+        files(folder)
+    elif not HUB_NAME.fullmatch(source):
         raise BindlibError(
             f"{name[:300]!r} names no folder that is there, and no model of the hub: "
             "write sentence-transformers:FOLDER or sentence-transformers:ORGANISATION/MODEL"
@@ -53,6 +58,9 @@ def pretrained(name: str, source: str, device: str) -> TextTower:
             f"{folder} lacks weights of its model, which would be drawn at random "
             f"({len(missing)}, the first is {missing[0]}): get the model again"
         )
+    if not (folder / "modules.json").is_file() and len(model) > 1:
+        LOG.warning("%s does not say how its token vectors are pooled: sentence-transformers takes %s, and so do we",
+                    folder, POOLINGS.get(mode := model[1].pooling_mode, mode))  # fmt: skip
     return tower(name, model, version)
 
 
@@ -63,13 +71,33 @@ def load(folder: Path, device: str):
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
-    return SentenceTransformer(
+    model = SentenceTransformer(
         str(folder),
         device=device,
         local_files_only=True,
         trust_remote_code=False,
         model_kwargs={"use_safetensors": True, "dtype": torch.float32},
     ).eval()
+    _read_as_trained(model)
+    return model
+
+
+def _read_as_trained(model) -> None:
+    """The context and the padding of the text tower in a dual encoder, which sentence-transformers does not look for.
+
+    SigLIP is read at its last position, which is padding for all but the longest texts.
+    """
+    config = getattr(model[0], "config", None)
+    padded = str(getattr(config, "model_type", "")).startswith("siglip")
+    text = getattr(config, "text_config", config if padded else None)
+    if not (positions := getattr(text, "max_position_embeddings", None)):
+        return
+    model.max_seq_length = min(model.max_seq_length or positions, positions)
+    if padded:
+        told = model[0].processing_kwargs
+        fixed = {"padding": "max_length", "max_length": model.max_seq_length}
+        model[0].processing_kwargs = {**told, "text": fixed | told.get("text", {})}
+        model.tokenizer.model_input_names = ["input_ids"]  # it was trained without a mask
 
 
 def tower(name: str, model, version: str) -> TextTower:
@@ -87,7 +115,11 @@ def tower(name: str, model, version: str) -> TextTower:
         tokens = model.tokenizer([prompt + caption for caption in captions], verbose=False)
         return [len(ids) for ids in tokens["input_ids"]]
 
-    return TextTower(name, version, context, vectors, None if context is None else lengths)
+    def unknown(captions: list[str]) -> list[int]:
+        tokens = model.tokenizer([prompt + caption for caption in captions], verbose=False)
+        return [ids.count(model.tokenizer.unk_token_id) for ids in tokens["input_ids"]]
+
+    return TextTower(name, version, context, vectors, None if context is None else lengths, unknown=unknown)
 
 
 def _folder(name: str, source: str) -> Path | None:

@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bindlib.encoders import onnx, open_clip, packaged, sentence, sentence_transformer, shipped, static, user
-from bindlib.encoders.base import TextEncoder, TextTower
+from bindlib.encoders.base import TextEncoder, TextTower, failing
 from bindlib.encoders.cache import cached
 from bindlib.encoders.weights import INSTALL, WeightFile
-from bindlib.errors import BindlibError
+from bindlib.errors import BindlibError, reason
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Card:
 def _seed(name: str, seed: str) -> int:
     # Counted before it is converted: Python refuses to convert thousands of digits.
     if not (seed.isascii() and seed.isdigit() and len(seed) <= 19 and int(seed) < 2**63):
-        raise BindlibError(f"{name[:60]!r} needs a whole number below 2**63 as seed: write random-clip:0")
+        family = name.partition(":")[0]
+        raise BindlibError(f"{name[:60]!r} needs a whole number below 2**63 as seed: write {family}:0")
     return int(seed)
 
 
@@ -238,12 +239,13 @@ def require(name: str) -> tuple[Card, str]:
 
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
-    """One line in place of a failed import: of a module (``ImportError``), or of a shared library (``OSError``)."""
-    try:
-        yield
-    except (ImportError, OSError) as error:
-        what = "an import failed" if isinstance(error, ImportError) else "a library or file could not be read"
-        raise BindlibError(f"{name} cannot be loaded, {what} ({' '.join(str(error).split())}): {INSTALL}") from error
+    """One line in place of whatever fails, most often an import of a module or of a shared library (``OSError``)."""
+    with failing(f"{name} cannot be loaded", BindlibError):
+        try:
+            yield
+        except (ImportError, OSError) as error:
+            what = "an import failed" if isinstance(error, ImportError) else "a library or file could not be read"
+            raise BindlibError(f"{name} cannot be loaded, {what} ({reason(error)}): {INSTALL}") from error
 
 
 def listing() -> list[dict]:
@@ -283,5 +285,4 @@ def _check_device(device: str) -> None:
     try:
         torch.empty(1, device=device).cpu()
     except Exception as error:
-        reason = " ".join(str(error).split())[:120]
-        raise BindlibError(f"device {device!r} cannot be used ({reason}): use cpu") from error
+        raise BindlibError(f"device {device!r} cannot be used ({reason(error)}): use cpu") from error

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
+from bindlib.encoders.steady import ROUNDING, unsteadiness
 from bindlib.measurements.datasets import built_in_quartets
 from bindlib.measurements.estimates import Estimate, mean, quantile, share, statistic
 from bindlib.measurements.items import Dataset, distinct
@@ -19,6 +20,7 @@ from bindlib.scenes import ANCHOR_WORDINGS, Quartet
 from bindlib.theory import frontier
 from bindlib.theory.bag_of_words import ceiling, unit
 
+LOG = logging.getLogger("bindlib")
 Arrays = dict[str, np.ndarray]
 Summary = dict[str, Estimate]
 Row = dict[str, Any]
@@ -169,17 +171,40 @@ def measure_encoder(encoder: TextEncoder, dataset: Dataset, seed: int = 0) -> li
     ``permutations``, items that exchange words only; ``duplicates``, items that repeat an earlier one and count again);
     the metrics of the summary of its kind of data, ``None`` where undefined; and their 95 % ``intervals`` over items.
     """
+    apart = unsteadiness(encoder, distinct(dataset.captions[:CHUNK]))
+    if apart > ROUNDING:
+        LOG.warning(
+            "%s is no function of the caption: asked twice, in other batches, it gave unit vectors that lie up to %.2g "
+            "apart, so its numbers are those of one run", encoder.name, apart,
+        )  # fmt: skip
     arrays = per_item(encoder, dataset)
+    _warn_of_unknown(encoder, dataset, arrays)
     rows = [
         _row(encoder, dataset, subset, index, {name: values[index] for name, values in arrays.items()}, seed)
         for subset, index in dataset.subsets().items()
     ]
     if truncated := rows[-1]["truncated"]:
-        logging.getLogger("bindlib").warning(
+        LOG.warning(
             "%s reads %s tokens: %d of %d captions are longer and lose their end, where a swap is invisible",
             encoder.name, encoder.context_length, truncated, len(distinct(dataset.captions)),
         )  # fmt: skip
     return rows
+
+
+def _warn_of_unknown(encoder: TextEncoder, dataset: Dataset, arrays: Arrays) -> None:
+    """Say how many items have their two captions in one point, with a word that the tokenizer does not know."""
+    unknown = getattr(encoder, "unknown", None)
+    one_point = arrays["tie"] if dataset.kind == "triplets" else arrays["ceiling"] == 0
+    told = [dataset.captions[i][-2:] if dataset.kind == "triplets" else dataset.captions[i][:2]
+            for i in np.flatnonzero(one_point & ~arrays["permutation"])]  # fmt: skip
+    if unknown is None or not told:
+        return
+    known = dict(zip(texts := distinct(told), unknown(texts), strict=True))
+    if lost := [pair for pair in told if any(known[text] for text in pair)]:
+        LOG.warning(
+            "%s does not know every word of %d of %d items, whose two captions therefore have one vector; "
+            "the first is %.80r", encoder.name, len(lost), len(arrays["permutation"]), lost[0][0],
+        )  # fmt: skip
 
 
 def _row(encoder: TextEncoder, dataset: Dataset, subset: str, index: np.ndarray, arrays: Arrays, seed: int) -> Row:

@@ -14,7 +14,7 @@ from uuid import uuid4
 from bindlib.device import resolve
 from bindlib.encoders import zoo
 from bindlib.encoders.base import TextEncoder
-from bindlib.errors import BindlibError, system_fault
+from bindlib.errors import STOPS, BindlibError, reason
 from bindlib.measurements import store
 from bindlib.measurements.cluster import running_on
 from bindlib.measurements.datasets import load
@@ -85,10 +85,10 @@ def sweep(
 ) -> Sweep:
     """Measure each encoder on each data, in ``jobs`` processes or on the Dask cluster at ``cluster``.
 
-    With ``out`` a cell is kept there when it is finished, and only measured if it is missing there or was made with
-    another revision, seed, device or version; other cells in ``out`` stay. An encoder that fails does not stop the
-    others. The rows do not depend on ``jobs`` or on the order in which cells are finished, beyond the rounding of an
-    encoder whose vectors depend on the batch that they are computed in.
+    With ``out`` a cell is kept there when it is finished, and only measured if it is missing there, or was made with
+    another revision, seed, device or version, or by an encoder that is not ``identified``; other cells in ``out`` stay.
+    An encoder that fails does not stop the others. The rows do not depend on ``jobs`` or on the order in which cells
+    are finished, beyond the rounding of an encoder whose vectors depend on the batch that they are computed in.
 
     Raises ``BindlibError`` before anything is measured: bad data, an unknown encoder, a missing package, an ``out``
     that can't be used, a cluster that does not answer; and when the cluster is lost.
@@ -111,9 +111,9 @@ def sweep(
             for encoder in encoders
             for dataset in datasets.values()
         ]
-        problems, measured = {}, 0
+        problems, measured, warned = {}, 0, set()
         for number, outcome in enumerate(run(measure_cell, tasks), 1):
-            _report(outcome, f"({number} of {len(tasks)})", tell)
+            _report(outcome, f"({number} of {len(tasks)})", tell, warned)
             if outcome.problem:
                 problems[outcome.key] = outcome.problem
             elif outcome.cell:
@@ -137,8 +137,11 @@ def _check_names(names: Iterable[str]) -> None:
             raise BindlibError(f"{name!r} has characters that --out cannot hold: rename the file")
 
 
-def _report(outcome: Outcome, progress: str, tell: Callable[[str], None]) -> None:
-    for warning in outcome.warnings:
+def _report(outcome: Outcome, progress: str, tell: Callable[[str], None], warned: set[str]) -> None:
+    for warning in dict.fromkeys(outcome.warnings):
+        if warning in warned:
+            continue
+        warned.add(warning)
         LOG.warning("%s", warning)
     if outcome.traceback:
         LOG.debug("%s", outcome.traceback)
@@ -167,39 +170,38 @@ def measure_cell(task: Task) -> Outcome:
     with _TURN, redirect_stdout(sys.stderr), _collected_warnings() as warnings:
         try:
             return Outcome(key, _measured(task), warnings=tuple(warnings))
-        except Exception as error:
-            return Outcome(key, problem=_line(error), warnings=tuple(warnings), traceback=traceback.format_exc())
+        except STOPS:
+            raise
+        except BaseException as error:  # a panic of a library in Rust, or an exit, is no Exception
+            return Outcome(key, problem=reason(error), warnings=tuple(warnings), traceback=traceback.format_exc())
 
 
 def _measured(task: Task) -> Cell | None:
     device = resolve(task.settings.device)
     encoder = _encoder(task.encoder, device, task.settings.cache, task.sweep)
-    if isinstance(encoder, Exception):
+    if isinstance(encoder, BaseException):
         raise encoder
     ran_on = zoo.device_of(task.encoder, device)
     provenance = Provenance(encoder.revision, task.dataset.revision, task.settings.seed, ran_on, versions())
     if provenance == task.known:
-        return None
+        if getattr(encoder, "identified", True):
+            return None
+        LOG.warning("%s: measured anew, as its module declares no REVISION and no FILES that its vectors depend on",
+                    task.encoder)  # fmt: skip
     return Cell(
         task.encoder, task.dataset.name, provenance, tuple(measure_encoder(encoder, task.dataset, task.settings.seed))
     )
 
 
 @lru_cache(maxsize=1)
-def _encoder(name: str, device: str, cache: bool, sweep: str) -> TextEncoder | Exception:
+def _encoder(name: str, device: str, cache: bool, sweep: str) -> TextEncoder | BaseException:
     """The encoder, loaded once a process and sweep; or why it can't be, found out once."""
     try:
         return zoo.load_encoder(name, device, cache)
-    except Exception as error:
+    except STOPS:
+        raise
+    except BaseException as error:
         return error
-
-
-def _line(error: Exception) -> str:
-    if isinstance(error, BindlibError):
-        return str(error)
-    if isinstance(error, OSError):
-        return system_fault(error)
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 @contextmanager

@@ -372,3 +372,14 @@ def test_the_command_clears_the_cache_and_says_where_it_was(copy):
     )
     assert (run.returncode, run.stdout, list(copy.iterdir())) == (0, "", [])
     assert run.stderr.startswith("removed 0.0 MB of embeddings from ") and str(copy) in run.stderr
+
+
+def test_where_there_is_no_home_nothing_is_kept(monkeypatch):
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    tower = TextTower("mine", "0", None, lambda captions: np.ones((len(captions), 2)))
+    for named in ("", "~no-such-user/cache"):
+        monkeypatch.setenv(cache.VARIABLE, named)
+        assert cache.folder() is None and cache.clear() == 0
+        assert cache.cached(tower, "cpu").encode_text(["one"]).shape == (1, 2)

@@ -8,6 +8,7 @@ import tiny_models
 import tiny_onnx
 
 from bindlib.encoders import zoo
+from bindlib.encoders.onnx import MASK
 from bindlib.errors import BindlibError
 
 CAPTIONS = ["a red car and a blue dog", "a blue car", "one", "a red car and a blue dog", "two dog"]
@@ -190,7 +191,8 @@ def test_the_packaged_graph_and_a_copy_of_it_agree(encoder, tmp_path):
     "inputs, hint",
     [
         ({"input_ids": tiny_onnx.TEXT["input_ids"], "pixel_values": (tiny_onnx.FLOAT, ("n", 3))}, "input pixel_values"),
-        ({"input_ids": (tiny_onnx.INT64, (1, 4))}, "does not run"),
+        ({"input_ids": (tiny_onnx.INT64, (1, 4)), "attention_mask": (tiny_onnx.INT64, (1, 5))}, "do not agree"),
+        ({"input_ids": (tiny_onnx.INT64, ("n",))}, "give a graph of (texts, tokens)"),
         ({"input_ids": (tiny_onnx.FLOAT, ("n", "tokens"))}, "is no ONNX graph that runs here"),
     ],
 )
@@ -234,3 +236,101 @@ def test_a_missing_tokenizer_is_told_before_the_graph_is_loaded(tmp_path):
 def test_a_bad_path_is_told(source, hint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert hint in _error(source)
+
+
+def _panics(told: dict) -> None:
+    """A tokenizer whose template names a token that it does not have: a panic in Rust."""
+    told["post_processor"]["special_tokens"] = {}
+
+
+def _knows_no_unknown(told: dict) -> None:
+    told["model"]["unk_token"] = "[NOPE]"
+
+
+def _backtracks(told: dict) -> None:
+    told["normalizer"] = {"type": "Replace", "pattern": {"Regex": "(x+x+)+y"}, "content": ""}
+
+
+@pytest.mark.parametrize(
+    "change, caption",
+    [(_panics, "one"), (_knows_no_unknown, "strange"), (_backtracks, "x" * 40)],
+    ids=["panic", "no unknown token", "backtracking"],
+)
+def test_a_tokenizer_that_fails_is_one_line_at_loading_or_at_a_caption(change, caption, tmp_path):
+    path = _write(tmp_path)
+    told = json.loads((tmp_path / "tokenizer.json").read_text())
+    change(told)
+    (tmp_path / "tokenizer.json").write_text(json.dumps(told))
+    with pytest.raises(BindlibError) as caught:
+        _load(path).encode_text([caption])
+    assert "\n" not in str(caught.value) and str(tmp_path) in str(caught.value)
+
+
+def _padded(caption: str, length: int, direction: str = "right") -> list[int]:
+    ids = _ids(caption, length)
+    padding = [0] * (length - len(ids))
+    return padding + ids if direction == "left" else ids + padding
+
+
+@pytest.mark.parametrize("direction", ["right", "left"])
+def test_padding_that_the_vectors_depend_on_is_kept(direction, tmp_path):
+    """The graph's mean is over all positions, padding included, as one that reads the last position depends on it."""
+    path = _write(tmp_path, (SENTENCE,))
+    plain = _load(path)
+    tokens = tiny_models.tokenizer()
+    tokens.enable_padding(length=20, direction=direction)
+    tokens.save(str(tmp_path / "tokenizer.json"))
+    tower = _load(path)
+    expected = _units([TABLE[_padded(caption, 20, direction)].mean(axis=0) for caption in CAPTIONS])
+    np.testing.assert_allclose(tower.encode_text(CAPTIONS), expected, atol=1e-6)
+    assert "padded to 20" in tower.revision and "padded" not in plain.revision
+    assert not np.allclose(plain.encode_text(CAPTIONS), expected, atol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [("n", 9), (1, 9), (4, 9), (2, "tokens")])
+def test_a_graph_of_fixed_shape_gets_what_it_asks_for(shape, tmp_path):
+    inputs = {name: (tiny_onnx.INT64, shape) for name in tiny_onnx.TEXT}
+    tower = _load(_write(tmp_path, (SENTENCE,), inputs=inputs))
+    captions = [*CAPTIONS[1:3], " ".join(["dog"] * 12)]
+    width = shape[1] if isinstance(shape[1], int) else None
+    rows = [_padded(caption, width) if width else _ids(caption) for caption in captions]
+    expected = _units([TABLE[row].mean(axis=0) for row in rows])
+    np.testing.assert_allclose(tower.encode_text(captions), expected, atol=1e-6)
+    assert tower.context_length == width and tower.count_truncated(captions) == (1 if width else 0)
+
+
+def test_a_data_file_in_a_folder_below_is_part_of_the_revision(tmp_path):
+    path = _write(tmp_path, file_of_weights="data/weights.bin")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "weights.bin").write_bytes(TABLE.tobytes())
+    before = _load(path)
+    np.testing.assert_allclose(before.encode_text(CAPTIONS), MEANS, atol=1e-6)
+    (tmp_path / "data" / "weights.bin").write_bytes((TABLE + 1).tobytes())
+    assert _load(path).revision != before.revision
+
+
+def test_unknown_tokens_are_counted(tmp_path):
+    assert _load(_write(tmp_path)).unknown(["a red car", "a \U0001f600 car", "what is this"]) == [0, 1, 3]
+
+
+INT32 = 6
+
+
+@pytest.mark.parametrize(
+    "ids, mask, element, of_mask",
+    [("input_ids", MASK, INT32, INT32), ("tokens", "mask", tiny_onnx.INT64, tiny_onnx.FLOAT)],
+    ids=["int32", "names"],
+)
+def test_integers_and_names_of_other_exporters_are_fed(ids, mask, element, of_mask, tmp_path):
+    path, shape = _write(tmp_path), ("n", "tokens")
+    node = tiny_onnx._node("Gather", ["table", ids], TOKENS)
+    inputs = {ids: (element, shape), mask: (of_mask, shape)}
+    outputs = {TOKENS: (tiny_onnx.FLOAT, (*shape, 6))}
+    path.write_bytes(tiny_onnx.graph([node], inputs, outputs, {"table": TABLE}))
+    np.testing.assert_allclose(_load(path).encode_text(CAPTIONS), MEANS, atol=1e-6)
+
+
+def test_what_a_graph_needs_and_what_can_be_given_are_both_told(tmp_path):
+    strange = {"input_ids": tiny_onnx.TEXT["input_ids"], "pixel_values": (tiny_onnx.FLOAT, ("n", 3))}
+    message = _error(_write(tmp_path, inputs=strange))
+    assert "pixel_values, tensor(float)" in message and "input_ids (or tokens" in message

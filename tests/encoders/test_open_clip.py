@@ -215,6 +215,16 @@ class _Payload:
         return Path.touch, (self.target,)
 
 
+def test_numbers_of_numpy_beside_the_weights_are_no_code(weights, tmp_path):
+    """As open_clip's training writes them."""
+    plain, path = tmp_path / "plain.pt", tmp_path / "model.pt"
+    torch.save({"state_dict": weights}, plain)
+    numbers = {"loss": np.float64(1.5), "step": np.int64(3), "rate": np.float32(2), "best": np.bool_(True)}
+    torch.save({"state_dict": weights} | numbers, path)
+    found, expected = (load_encoder(f"open_clip:tiny/{file}") for file in (path, plain))
+    np.testing.assert_array_equal(found.encode_text(["one"]), expected.encode_text(["one"]))
+
+
 def test_pickled_code_is_refused_and_does_not_run(weights, tmp_path):
     target = tmp_path / "it-ran"
     torch.save({"state_dict": weights, "extra": _Payload(target)}, tmp_path / "model.pt")

@@ -282,3 +282,42 @@ def test_a_damaged_file_of_the_hub_s_cache_is_refused(offline, saved):
     content[-1] ^= 1
     blob.write_bytes(content)
     assert f"{blob} is damaged: remove it" in _error("sentence-transformers:me/mine")
+
+
+@pytest.mark.parametrize("kind", ["CLIP", "Siglip"])
+def test_a_dual_encoder_is_cut_at_its_context_and_padded_as_it_was_trained(kind, tmp_path):
+    """Held against transformers called plainly, a caption at a time."""
+    from transformers import AutoModel
+
+    folder = tiny_models.save_dual(tmp_path, kind)
+    captions = [*CAPTIONS, " ".join(["dog"] * 20), " ".join(["dog"] * 10)]
+    tower, model, tokens = _load(folder), AutoModel.from_pretrained(folder).eval(), tiny_models.tokenizer()
+    tokens.enable_truncation(tiny_models.CONTEXT)
+    if kind == "Siglip":
+        tokens.enable_padding(length=tiny_models.CONTEXT, pad_token="[PAD]")
+    with torch.no_grad():
+        found = [model.get_text_features(torch.tensor([tokens.encode(caption).ids])) for caption in captions]
+    rows = np.concatenate([getattr(row, "pooler_output", row).double().numpy() for row in found])
+    expected = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    np.testing.assert_allclose(tower.encode_text(captions), expected, atol=1e-5)
+    assert tower.context_length == tiny_models.CONTEXT and tower.count_truncated(captions) == 1
+
+
+def test_a_pooling_that_the_folder_does_not_name_is_said(saved, tmp_path, caplog):
+    _load(saved)
+    assert not caplog.text
+    _load(tiny_models.save_bert(tmp_path))
+    assert f"{tmp_path} does not say how its token vectors are pooled" in caplog.text and "their mean" in caplog.text
+
+
+def test_unknown_words_are_counted(saved):
+    assert _load(saved).unknown(["a red car", "a \U0001f600 car", "what is this"]) == [0, 1, 3]
+
+
+def test_a_vocabulary_of_an_odd_name_is_part_of_the_revision_and_an_adapter_alone_is_refused(folder):
+    before = _load(folder).revision
+    (folder / "bpe.codes").write_text("a b 1")
+    assert _load(folder).revision != before
+    (folder / "config.json").unlink()
+    (folder / "adapter_config.json").write_text("{}")
+    assert "merge the two" in _error(f"sentence-transformers:{folder}")

@@ -176,6 +176,7 @@ def test_rows_whose_length_changes_are_told(here):
     ],
 )
 def test_a_module_that_cannot_be_imported_is_told(code, told, here):
+    code += "encode = None\n"
     assert _error(_write(here, code)).startswith(f"python:my_encoder:encode cannot be imported: {told}")
 
 
@@ -200,7 +201,7 @@ def test_a_bad_name_is_told_before_anything_is_imported(name, hint, here):
 
 
 def test_asking_for_a_module_does_not_run_it(here):
-    zoo.require(_write(here, "raise RuntimeError\n"))
+    zoo.require(_write(here, "raise RuntimeError\nencode = None\n"))
 
 
 @pytest.mark.parametrize(
@@ -213,3 +214,48 @@ def test_asking_for_a_module_does_not_run_it(here):
 def test_what_cannot_encode_is_told(function, hint, here):
     _write(here, "NUMBER = 3\nclass Kind:\n    name = encode_text = ''\nhalf = Kind()\n")
     assert hint in _error(f"python:my_encoder:{function}")
+
+
+def test_an_encoder_is_identified_by_what_its_module_declares(here):
+    (here / "weights.txt").write_text("1")
+    name = _write(here, LETTERS)
+    assert not zoo.load_encoder(name).identified
+    declared = zoo.load_encoder(_write(here, LETTERS + "REVISION = 'seven'\n", "told"))
+    assert declared.identified and declared.revision.startswith("seven, sha256:")
+    reads = "FILES = ['weights.txt']\nWIDTH = int(open('weights.txt').read())\n"
+    reads += "def encode(captions):\n    return [[1.0] * WIDTH for _ in captions]\n"
+    name = _write(here, reads, "reads")
+    first = zoo.load_encoder(name)
+    (here / "weights.txt").write_text("22")
+    second = zoo.load_encoder(name)
+    assert first.identified and first.revision != second.revision
+    assert second.encode_text(["one"]).shape == (1, 22), "the module is run again"
+
+
+@pytest.mark.parametrize("told", ["REVISION = 7", "FILES = 'weights.txt'", "FILES = ['absent']", "FILES = [3]"])
+def test_a_declaration_that_cannot_be_read_is_one_line(told, here):
+    assert "FILES" in _error(_write(here, LETTERS + told + "\n"))
+
+
+def test_a_function_that_the_module_does_not_mention_is_told_before_it_is_run(here):
+    _write(here, "raise RuntimeError\n")
+    with pytest.raises(BindlibError, match="my_encoder has no absent"):
+        zoo.require("python:my_encoder:absent")
+    _write(here, "globals()['ab' + 'sent'] = lambda captions: np.ones((len(captions), 2))\n", "hidden")
+    assert zoo.load_encoder("python:hidden:absent").encode_text(["one"]).shape == (1, 2)
+
+
+@pytest.mark.parametrize("error", ["BaseException", "SystemExit", "RecursionError", "MemoryError", "Mute"])
+def test_whatever_a_function_raises_is_one_line_but_a_stop(error, here):
+    code = "class Mute(BaseException):\n    def __str__(self): raise Mute\n"
+    code += f"def encode(captions):\n    raise {error}\n"
+    assert f"failed: {error}" in _error(_write(here, code))
+    stopped = _write(here, "def encode(captions):\n    raise KeyboardInterrupt\n", "stops")
+    with pytest.raises(KeyboardInterrupt):
+        zoo.load_encoder(stopped).encode_text(CAPTIONS)
+
+
+@pytest.mark.parametrize("made", ["t", "t.bfloat16()", "t.clone().requires_grad_()", "list(t.requires_grad_())"])
+def test_tensors_of_torch_are_rows(made, here):
+    code = f"def encode(captions):\n    import torch\n    t = torch.ones(len(captions), 4)\n    return {made}\n"
+    np.testing.assert_array_equal(zoo.load_encoder(_write(here, code)).encode_text(CAPTIONS), np.full((4, 4), 0.5))

@@ -55,3 +55,25 @@ def save_sentence_transformer(folder: Path, pooling: str = "mean", **changes) ->
     )
     model.save(str(folder / "model"))
     return folder / "model"
+
+
+def save_dual(folder: Path, kind: str) -> Path:
+    """A tiny CLIP or SigLIP as transformers saves them, whose tokenizer does not say how much the text tower reads."""
+    import transformers as hf
+
+    small = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    ends = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    text = small | ends | {"vocab_size": len(VOCABULARY), "max_position_embeddings": CONTEXT}
+    config = getattr(hf, f"{kind}Config")(text_config=text, vision_config=small | {"image_size": 16, "patch_size": 8})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = getattr(hf, f"{kind}Model")(config)
+        for weights in model.parameters():
+            if weights.ndim > 1:
+                torch.nn.init.normal_(weights, std=0.5)
+    model.save_pretrained(folder)
+    special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "bos_token": "[CLS]", "eos_token": "[SEP]"}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer(), **special).save_pretrained(folder)
+    size = {"height": 16, "width": 16}
+    getattr(hf, f"{kind}ImageProcessor")(size=size, crop_size=size).save_pretrained(folder)
+    return folder

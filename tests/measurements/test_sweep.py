@@ -46,7 +46,7 @@ class Zoo:
 
     def load_encoder(self, name, device, cache):
         self.loaded.append((name, device, cache))
-        if isinstance(self.towers[name], Exception):
+        if isinstance(self.towers[name], BaseException):
             raise self.towers[name]
         return self.towers[name]
 
@@ -157,7 +157,7 @@ def test_an_encoder_that_fails_does_not_stop_the_others(zoo, pairs, tmp_path):
     out = tmp_path / "out.csv"
     found = sweep.sweep(names, ["quartets", pairs], out=out, tell=said.append)
     assert found.failures == [
-        "broken: RuntimeError: out of luck",
+        "broken failed: RuntimeError: out of luck (--debug shows the traceback)",
         "absent: weights: No such file",
         f"on {pairs}, only captions: no cars",
     ]
@@ -165,6 +165,71 @@ def test_an_encoder_that_fails_does_not_stop_the_others(zoo, pairs, tmp_path):
     assert [row["encoder"] for row in found.rows if row["subset"] == "all"] == ["one", "one", "only", "two", "two"]
     assert zoo.loaded.count(("absent", "cpu", True)) == 1
     assert len(said) == 10 and sum("failed" in line for line in said) == 5 and said[-1].endswith("(10 of 10)")
+
+
+class Panic(BaseException):
+    """As of a library in Rust; what it says cannot be said."""
+
+    def __str__(self):
+        raise Panic
+
+
+@pytest.mark.parametrize("error", [Panic(), SystemExit(3), RecursionError(), MemoryError()])
+@pytest.mark.parametrize("when", ["loaded", "asked"])
+def test_nothing_that_an_encoder_raises_stops_a_sweep(zoo, pairs, tmp_path, error, when):
+    def fails(captions):
+        raise error
+
+    zoo.add("broken", fails)
+    if when == "loaded":
+        zoo.towers["broken"] = error
+    found = sweep.sweep(["broken", "one"], [pairs], out=tmp_path / "out.csv")
+    assert len(found.failures) == 1 and type(error).__name__ in found.failures[0]
+    assert found.measured == 1 and {encoder for encoder, _ in read(tmp_path / "out.csv")} == {"one"}
+
+
+@pytest.mark.parametrize("when", ["loaded", "asked"])
+def test_the_user_stops_a_sweep_whatever_is_being_done(zoo, pairs, when):
+    def stops(captions):
+        raise KeyboardInterrupt
+
+    zoo.add("stops", stops)
+    if when == "loaded":
+        zoo.towers["stops"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        sweep.sweep(["stops", "one"], [pairs])
+    assert "one" not in zoo.encoded
+
+
+def test_what_cannot_be_identified_is_measured_anew_and_that_is_said_once(zoo, pairs, tmp_path, caplog):
+    out = tmp_path / "out.csv"
+    zoo.towers["one"] = replace(zoo.towers["one"], identified=False)
+    for expected in (4, 2):
+        assert sweep.sweep(["one", "two"], ["quartets", pairs], out=out).measured == expected
+    assert caplog.text.count("one: measured anew") == 1
+
+
+def test_an_encoder_that_is_no_function_is_told_with_the_size(zoo, pairs, caplog):
+    rng = np.random.default_rng(0)
+    zoo.add("noise", lambda captions: 1 + rng.random((len(captions), 4)))
+    sweep.sweep(["noise", "one"], [pairs])
+    assert caplog.text.count("is no function of the caption") == 1 and "noise is no function" in caplog.text
+
+
+def test_pairs_that_are_one_point_for_unknown_words_are_counted(zoo, tmp_path, caplog):
+    data = tmp_path / "emoji.csv"
+    data.write_text("caption,negative\na \U0001f600,a \U0001f680\na dog,a cat\na man bites a dog,a dog bites a man\n")
+
+    def unknown(captions):
+        return [sum(not word.isascii() for word in caption.split()) for caption in captions]
+
+    def vectors(captions):
+        return rows("x", [" ".join(sorted(word if word.isascii() else "?" for word in c.split())) for c in captions])
+
+    zoo.add("blind", vectors)
+    zoo.towers["blind"] = replace(zoo.towers["blind"], unknown=unknown)
+    sweep.sweep(["blind"], [str(data)])
+    assert "blind does not know every word of 1 of 3 items" in caplog.text
 
 
 def test_the_traceback_of_a_failure_is_there_for_debugging(zoo, pairs, caplog):
