@@ -11,7 +11,7 @@ INSTALLED = $(VENV)/.installed
 
 help:
 	@echo "make book       install, execute the chapters, render to _build/html (ARGS=\"--profile full\" and so on)"
-	@echo "make test       all tests, on a book that is up to date"
+	@echo "make test       lint, the numbers of the book and all tests, on a book that is up to date"
 	@echo "make verify     the numbers of the built book, against the committed expectations"
 	@echo "make book-gpu   the book at full size on a GPU (the CPU without one), verified, with the ledger beside it"
 	@echo "make bench      speed and memory, ours and the peers', in one run"
@@ -38,7 +38,7 @@ bench: $(INSTALLED)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --upgrade --target _build/bench -r requirements-bench.txt
 	@PYTHONPATH=_build/bench $(BIN)/python benchmarks/run.py
 
-test: check book
+test: check verify
 	@browser=$$(sh .ci/chromium) && CHROMIUM="$$browser" $(BIN)/python -m pytest $(TESTS)
 
 check: $(INSTALLED)
@@ -58,12 +58,7 @@ hooks: $(INSTALLED)
 	@$(BIN)/pre-commit install
 
 $(INSTALLED): requirements.txt constraints.txt pyproject.toml
-	@command -v $(PYTHON) >/dev/null || \
-	  { echo "$(PYTHON) not found: install Python 3.11 or later, or say where it is (make PYTHON=...)"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "$(PYTHON) is $$($(PYTHON) -V 2>&1), and 3.11 or later is needed: make PYTHON=python3.12, say"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-	  { echo "$(PYTHON) has no venv module: install it (Debian, Ubuntu: apt-get install python3-venv)"; exit 1; }
+	@sh .ci/python $(PYTHON)
 	@echo "installing into $(VENV) (a few minutes, about 7 GB)"
 	@start=$$(date +%s) && $(PYTHON) -m venv $(VENV) && \
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e . && \

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bindlib import __version__, cli, device, terminal
-from bindlib.book.claims import sound
+from bindlib.book import claims
 from bindlib.errors import BindlibError, Interrupted, interruptible
 from bindlib.measurements.sweep import Settings, Sweep
 
@@ -101,14 +101,25 @@ def test_help_answers_without_what_commands_import():
 
 @pytest.mark.parametrize(
     ("change", "expected"),
-    [({}, 0), ({"mutant": None}, 0), ({"holds": False}, 1), ({"mutant": {"holds": True, "fails": False}}, 1)],
+    [({}, 0), ({"mutant": None}, 1), ({"holds": False}, 1), ({"mutant": {"holds": True, "fails": False}}, 1)],
 )
-def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds(command, monkeypatch, change, expected):
-    provide(monkeypatch, "bindlib.book.claims", run=lambda mutants, seed: [CLAIM | change], sound=sound)
+def test_claims_exit_with_1_when_one_fails_or_a_mutant_holds_or_did_not_run(command, monkeypatch, change, expected):
+    monkeypatch.setattr(claims, "CLAIMS", {"thm-x": None})
+    monkeypatch.setattr(claims, "run", lambda mutants, seed: [CLAIM | change])
     code, out, err = command("claims", "--json", "--mutants")
     assert code == expected
     assert json.loads(out) == [CLAIM | change]
     assert ("thm-x" in err) == bool(expected)
+
+
+def test_claims_without_mutants_ask_for_none_and_one_that_is_not_listed_has_failed(command, monkeypatch):
+    monkeypatch.setattr(claims, "CLAIMS", {"thm-x": None})
+    monkeypatch.setattr(claims, "run", lambda mutants, seed: [CLAIM | {"mutant": None}])
+    assert command("claims")[0] == 0
+    code, out, err = command("claims", "--mutants")
+    assert code == 1 and "DID NOT RUN" in out and "thm-x" in err
+    monkeypatch.setattr(claims, "run", lambda mutants, seed: [])
+    assert command("claims")[0] == 1
 
 
 def measuring(monkeypatch, rows, failures=()) -> list:

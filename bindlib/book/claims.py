@@ -4,6 +4,7 @@ The label is the one on the theorem in the text.  A mutant is the theorem with o
 a stored witness, which is computed again each time.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -105,8 +106,17 @@ def run(mutants: bool = False, seed: int = 0) -> list[dict[str, Any]]:
 
 
 def sound(row: dict[str, Any]) -> bool:
-    """Whether a row of ``run`` is as it must be: the claim holds, and its mutant, if run, fails."""
-    return row["holds"] and (row["mutant"] is None or row["mutant"]["fails"])
+    """Whether a row is as it must be: the claim holds, and its mutant ran and fails."""
+    return bool(row["holds"] and row["mutant"] is not None and row["mutant"]["fails"])
+
+
+def unsound(rows: Iterable[dict[str, Any]], mutants: bool = True) -> list[str]:
+    """The labels whose row is missing or not sound, in the order of the book: what did not run has failed.
+
+    Without ``mutants`` only that each claim holds is asked.
+    """
+    good = {row["label"] for row in rows if (sound(row) if mutants else row["holds"])}
+    return [label for label in CLAIMS if label not in good]
 
 
 def _number(value: Any) -> str:
@@ -126,10 +136,17 @@ class Card:
     def __str__(self) -> str:
         row, mutant = self.row, self.row["mutant"]
         verdict = "holds" if row["holds"] else "FAILS"
+        broken = (
+            "Its mutant DID NOT RUN."
+            if mutant is None
+            else (
+                f'Without "{mutant["dropped"]}" it {"fails" if mutant["fails"] else "DOES NOT FAIL"}, '
+                f"slack {mutant['worst_slack']:.3g}."
+            )
+        )
         return (
             f"Claim {row['label']}: {verdict} on {row['instances']:,} instances, worst slack {row['worst_slack']:.2g} "
-            f'(tolerance {row["tolerance"]:.2g}, seed {row["seed"]}). Without "{mutant["dropped"]}" it '
-            f"{'fails' if mutant['fails'] else 'DOES NOT FAIL'}, slack {mutant['worst_slack']:.3g}."
+            f"(tolerance {row['tolerance']:.2g}, seed {row['seed']}). {broken}"
         )
 
     __repr__ = __str__

@@ -16,7 +16,7 @@ from typing import Any
 from bindlib.book import cache, claims, prose
 from bindlib.book.cache import Parameters
 from bindlib.book.layout import Book
-from bindlib.errors import BindlibError
+from bindlib.errors import BindlibError, CheckFailed
 
 FILE = "expectations.json"
 
@@ -45,7 +45,8 @@ class Number:
 def computed(book: Book, parameters: Parameters) -> list[Number]:
     """Every computed number of the executed book and of its claims, with default tolerances.
 
-    Raises ``BindlibError`` when a chapter has not been executed, as it now stands, with these parameters.
+    Raises ``BindlibError`` when a chapter has not been executed, as it now stands, with these parameters, and
+    ``CheckFailed`` for claims that do not hold or were not checked: these are never expected.
     """
     found = []
     for page in book.chapters:
@@ -58,7 +59,10 @@ def computed(book: Book, parameters: Parameters) -> list[Number]:
             seen[expression] += 1
             name = expression if seen[expression] == 1 else f"{expression} (occurrence {seen[expression]})"
             found.append(Number(page.name, name, value, *_default(value)))
-    return found + [number for row in claims.run(mutants=True, seed=parameters.seed) for number in _claim(row)]
+    rows = claims.run(mutants=True, seed=parameters.seed)
+    if failed := claims.unsound(rows):
+        raise CheckFailed(f"the claim does not hold, its mutant does, or one did not run: {', '.join(failed)}")
+    return found + [number for row in rows for number in _claim(row)]
 
 
 def _claim(row: dict[str, Any]) -> Iterable[Number]:

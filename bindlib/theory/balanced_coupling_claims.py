@@ -73,7 +73,7 @@ def _asymmetry(drawn: dict, weights: np.ndarray, share: float = 0.5) -> float:
     a, b = drawn["tokens"]
     one, other = _couple(a, b, drawn, share), _couple(b, a, drawn, share)
     permuted = np.concatenate([other.plan[len(b) :], other.plan[: len(b)]])
-    return max(abs(one.score(weights) + other.score(weights)), float(np.abs(one.plan - permuted).max()))
+    return float(np.max([abs(one.score(weights) + other.score(weights)), np.abs(one.plan - permuted).max()]))
 
 
 def certify_antisymmetric(seed: int = 0, instances: int = 100) -> Certificate:
@@ -101,7 +101,7 @@ def _length_effect(drawn: dict, times: int, halves: bool = True) -> float:
     one, other = (_couple(x, b, drawn, share) for x, share in zip((a, longer), shares, strict=True))
     predicted = one.energies.copy()
     predicted[0, 2] *= (len(a) - 1) / (len(longer) - 1)
-    return max(float(np.abs(other.energies - predicted).max()), abs(other.masses[0] - one.masses[0]))
+    return float(np.max([np.abs(other.energies - predicted).max(), abs(other.masses[0] - one.masses[0])]))
 
 
 def certify_length(seed: int = 0, instances: int = 100) -> Certificate:
@@ -134,8 +134,8 @@ def certify_limits(seed: int = 0, instances: int = 100) -> Certificate:
         epsilon = float(np.exp(rng.uniform(log(0.02), log(50))))
         t = plan(cost, rows, columns, epsilon)
         above = float(((t - exact_plan(cost, rows, columns)) * cost).sum())
-        excess = max(_distance_excess(t, cost, rows, columns, epsilon), -above, above - epsilon * log(min(n, m)))
-        return excess, {"n": n, "m": m, "ε": epsilon}
+        slacks = [_distance_excess(t, cost, rows, columns, epsilon), -above, above - epsilon * log(min(n, m))]
+        return np.max(slacks), {"n": n, "m": m, "ε": epsilon}
 
     return LIMITS.certificate(seed, instances, *worst_case(case, instances, seed))
 

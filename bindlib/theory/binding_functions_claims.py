@@ -105,7 +105,7 @@ def _blind_guess(scenes: np.ndarray, dim: int, rng: np.random.Generator) -> np.n
 def _excess(y: np.ndarray, guess: np.ndarray, mean: np.ndarray) -> float:
     found = judge(y, guess, mean)
     off = abs(found["swap"] - 0.5), abs(found["swap_r2"]), found["recognition"] - 0.5
-    return max(found["r2"] - blind_r_squared(y, mean), *off)
+    return float(np.max([found["r2"] - blind_r_squared(y, mean), *off]))
 
 
 def certify_blind(seed: int = 0, instances: int = 400) -> Certificate:
@@ -117,7 +117,7 @@ def certify_blind(seed: int = 0, instances: int = 400) -> Certificate:
         y = guess + 10 ** rng.uniform(-3, 1) * rng.standard_normal(guess.shape)
         best = np.tile(y.reshape(2, -1, dim).mean(axis=0), (2, 1))
         attained = abs(judge(y, best, y.mean(axis=0))["r2"] - blind_r_squared(y, y.mean(axis=0)))
-        return max(_excess(y, guess, y.mean(axis=0)), attained), {"dim": dim}
+        return np.max([_excess(y, guess, y.mean(axis=0)), attained]), {"dim": dim}
 
     return BLIND_FIT.certificate(seed, instances, *worst_case(case, instances, seed))
 
@@ -196,7 +196,7 @@ def _unseen_slack(codes: np.ndarray, rng: np.random.Generator) -> float:
     for scene, image in product((0, 1), range(len(codes))):
         shown = codes[image, 2 * scene : 2 * scene + 2].sum(axis=0)
         right += answers.setdefault(shown.tobytes(), int(rng.integers(2))) == scene
-    return max(inner, abs(right / (2 * len(codes)) - 0.5))
+    return float(np.max([inner, abs(right / (2 * len(codes)) - 0.5)]))
 
 
 def certify_unseen(seed: int = 0, instances: int = 100) -> Certificate:

@@ -145,7 +145,7 @@ def unit_gap(points: np.ndarray, subset: Sequence[int]) -> float:
     differences = (points[inside][:, None] - points[~inside]).reshape(-1, points.shape[1])
     direction = differences.T @ convex_weights(differences)
     length = np.linalg.norm(direction)
-    return max(0.0, float((differences @ direction).min() / length)) if length > 0 else 0.0
+    return max(float((differences @ direction).min() / length), 0.0) if length > 0 else 0.0
 
 
 def convex_weights(vectors: np.ndarray) -> np.ndarray:

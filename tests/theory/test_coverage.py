@@ -195,8 +195,12 @@ def test_bad_exposures():
     for wrong in (2 * exposures, rng.standard_normal(exposures.shape)):
         with pytest.raises(ValueError, match="not u ⊗ v"):
             coverage.identify_factors(graph, wrong)
-    with pytest.raises(ValueError, match="not all finite"):
-        coverage.identify_factors(graph, exposures * np.nan)
+    for bad in (np.nan, np.inf):
+        one = exposures.copy()
+        one[1, 0, 0] = bad
+        for wrong in (one, exposures * bad):
+            with pytest.raises(ValueError, match="not all finite"):
+                coverage.identify_factors(graph, wrong)
     with pytest.raises(ValueError, match="one matrix for each"):
         coverage.identify_factors(graph, exposures[:1])
 

@@ -68,6 +68,20 @@ def test_bad_delta(delta):
             cap(delta)
 
 
+def test_one_bad_value_among_good_ones_is_refused():
+    """Of many values all are asked, not one."""
+    for bad in (-0.1, 2.1, np.nan):
+        for values in ([bad, 0.5], [0.5, bad]):
+            for check in (frontier.paper_cap, frontier.sharp_cap, frontier.smallest_delta):
+                with pytest.raises(ValueError, match=r"\[0, 2\]"):
+                    check(np.array(values))
+    for bad in (-0.1, np.nan):
+        for values in ([bad, 0.5], [0.5, bad]):
+            for d, cap in ((values, [1.0, 1.0]), ([1.0, 1.0], values)):
+                with pytest.raises(ValueError, match="not negative"):
+                    frontier.usage(np.array(d), np.array(cap))
+
+
 def test_smallest_delta_refuses_what_is_no_distance():
     assert frontier.smallest_delta(2 + 1e-12) == 1
     for d in (-0.1, 2.1, np.nan):

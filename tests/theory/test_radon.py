@@ -325,6 +325,30 @@ def test_unit_gap_between_the_bounds_of_the_programme(seed, dim):
     assert 2 * margin / np.sqrt(dim) - 1e-9 <= gap <= 2 * margin + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("points", "subset"),
+    [([[1.0, 2.0], [1.0, 2.0]], [0]), (SQUARE, [0, 2]), ([[0.0], [0.0], [1.0], [1.0]], [0, 2])],
+    ids=["one point twice", "crossing diagonals", "every point twice"],
+)
+@pytest.mark.filterwarnings("error")
+def test_no_gap_opens_between_hulls_that_meet(points, subset):
+    assert radon.unit_gap(points, subset) == 0
+
+
+@given(SEEDS, st.integers(1, 5))
+@settings(max_examples=30)
+def test_the_slow_solver_mends_what_the_fast_one_leaves(seed, dim):
+    """A fast solver that stops at once, on rows that repeat: the answer is the same."""
+    vectors = np.repeat(draw(seed, 4, dim) + 2 * np.eye(dim)[0], 2, axis=0)
+    shortest = radon.convex_weights(vectors) @ vectors
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(radon, "nnls", lambda system, target: (np.arange(1.0, 1.0 + len(vectors)), 0.0))
+        weights = radon.convex_weights(vectors)
+    assert weights.min() >= 0 and weights.sum() == pytest.approx(1)
+    assert weights @ vectors == pytest.approx(shortest, abs=1e-6)
+    assert np.min(vectors @ shortest) >= shortest @ shortest - 1e-6  # no row lies below: none is shorter
+
+
 def test_unit_gap_on_the_circle_by_search():
     points = unit(draw(5, 6, 2))
     turn = np.linspace(0, 2 * np.pi, 200_001)

@@ -206,6 +206,7 @@ def test_web_scale_rate():
 def test_number_of_scenes_by_listing_them():
     world = World(tuple("abcd"), tuple("xyz"))
     assert throttle.n_two_object_scenes(4, 3) == world.n_scenes(2) == len(set(world.scenes(2)))
+    assert throttle.n_two_object_scenes(2, 2) == len(set(World(("a", "b"), ("x", "y")).scenes(2))) == 2
 
 
 def test_implicit_rate_at_its_ends():
@@ -227,6 +228,9 @@ def test_claims_hold_for_any_seed_and_mutants_fail(seed):
 @pytest.mark.parametrize("rate", [-0.1, 1.1, np.nan])
 def test_bad_rates(rate):
     world, scores = random_world(0)
+    for rates in ([rate], [0.5, rate], [rate, 0.5], [[0.0, 1.0], [1.0, rate]]):
+        with pytest.raises(ValueError, match="rate is a probability"):
+            throttle.checked_rate(rates, "the rate")
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         throttle.pairwise_objective(scores, world, rate)
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
@@ -253,8 +257,9 @@ def test_other_bad_input():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="two objects"):
         throttle_toy.draw_scenes(3, 1, 5, rng)
-    with pytest.raises(ValueError, match="two objects"):
-        throttle.n_two_object_scenes(5, 1)
+    for sizes in ((5, 1), (1, 5)):
+        with pytest.raises(ValueError, match="two objects"):
+            throttle.n_two_object_scenes(*sizes)
     with pytest.raises(ValueError, match="at least the caption"):
         throttle.implicit_swap_rate(0, 0.1)
     with pytest.raises(ValueError, match="sum to 1"):
