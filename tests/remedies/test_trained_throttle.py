@@ -99,9 +99,7 @@ def test_incentive_by_explicit_loops(negatives):
         matched.append(np.log(2) - logistic_loss(a - b))
         others = [j for j in range(len(image)) if j != i and not out[i, j]]
         own = max(np.exp(a), pair / 2)
-        means = [
-            own if bags[j] == bags[i] else np.exp((image[i] @ text[j] + image[i] @ swap[j]) / 2) for j in others
-        ]
+        means = [own if bags[j] == bags[i] else np.exp((image[i] @ text[j] + image[i] @ swap[j]) / 2) for j in others]
         rival.append(np.log((own + sum(means)) / own) - np.log((np.exp(a) + z) / np.exp(a)))
     assert found["rival"] == pytest.approx(np.mean(rival), rel=1e-6)
     assert found["free"] == pytest.approx(np.mean(free), rel=1e-6)
