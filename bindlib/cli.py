@@ -143,7 +143,10 @@ def claims(
 
 @app.command()
 def reproduce(as_json: Json = False, profile: Profile = "ci", seed: Seed = 0) -> None:
-    """The ledger: what the source paper reports, what comes out here; exit with 1 if a row is not reproduced."""
+    """The ledger: what the source paper reports, what comes out here; exit with 1 if a row is not reproduced.
+
+    A row that the book contradicts, with a computed example, is a finding and no failure.
+    """
     from bindlib.book.ledger import MISSED, run
 
     with redirect_stdout(sys.stderr):

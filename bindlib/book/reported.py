@@ -18,7 +18,11 @@ class Reported:
 
     @property
     def number(self) -> float:
-        return float(self.text)
+        """The figure as a number; raises ``BindlibError`` for what the paper says in words."""
+        try:
+            return float(self.text)
+        except ValueError:
+            raise BindlibError(f"the paper gives no number here, but says {self.text!r}") from None
 
     def __str__(self) -> str:
         return self.text
@@ -61,6 +65,9 @@ REPORTED = {
     "sugarcrepe_models": Reported("14", "Figure 12", "dual encoders run on SugarCrepe"),
     "sugarcrepe_decisions": Reported("66598", "Figure 12", "decisions of these encoders"),
     "errors_below_median": Reported("73", "Figure 12", "percent of all errors below the median ceiling"),
+    "low_decile_accuracy": Reported("near chance", "Figure 12", "accuracy in the lowest deciles of the ceiling"),
+    "subset_order": Reported("swaps hardest", "Figure 12", "pooled accuracy of the subsets, ordered as mean ceilings"),
+    "negclip": Reported("larger d, cap nearly the same", "Figure 3", "NegCLIP, the one model that leaves the wedge"),
     "top_decile_accuracy": Reported("0.93", "Figure 12", "accuracy in the highest decile of the ceiling"),
 }
 

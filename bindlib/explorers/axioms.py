@@ -259,7 +259,7 @@ def spine_rows(world: FiniteWorld = FIVE_OBJECTS) -> list[dict[str, str]]:
                      "with it": held.status, "by": held.theorem or ""})  # fmt: skip
     later = [
         ("roles with orthogonal ranges, orthogonal leaves, D levels", "margins above 2 / b^D", "thm-depth-law"),
-        ("a caption is never contrasted with its swap", "the reward for binding", "thm-throttle-average"),
+        ("a caption is never contrasted with its swap", "the reward for binding, not binding", "prop-blind-rival"),
         (
             "sign codes, and no seen path joins an object of the question to an attribute of it",
             "decidability of the question",

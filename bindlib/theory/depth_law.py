@@ -12,6 +12,7 @@ from itertools import count
 from math import comb, sqrt
 
 import numpy as np
+from scipy.special import ndtr
 
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.factored_codes import margin_spread
@@ -62,6 +63,18 @@ def resolvable_depth(dim: int, branching: int, floor: int | Fraction = 10) -> in
         raise ValueError(f"dimension and floor must be positive, got dim={dim} and floor={floor}")
     reach = 4 * dim / Fraction(floor) ** 2  # 2 b^-D ≥ c / sqrt(N) squared is b^(2D) ≤ 4 N / c²
     return next(depth for depth in count() if branching ** (2 * depth + 2) > reach)
+
+
+def missed_by_noise(margin: float, dim: int, noise: float) -> float:
+    """How often noise of the image vector hides a tied margin: ``Φ(-sqrt(m N / 2) / η)``.
+
+    The image is ``t + η ξ`` with ``ξ`` normal of covariance ``1/N``, so that the margin is normal of mean ``m`` and
+    standard deviation ``η ||t - t'|| / sqrt(N) = η sqrt(2 m / N)``.  Raises ``ValueError`` unless ``m`` is in
+    ``[0, 2]`` and ``η > 0``.
+    """
+    if not 0 <= margin <= 2 or not noise > 0:
+        raise ValueError(f"a margin lies in [0, 2] and noise is positive, got {margin} and {noise}")
+    return float(ndtr(-sqrt(margin * dim / 2) / noise))
 
 
 def distinguishable_positions(branching: int, depth: int, *, shared: bool, involutive: bool = False) -> int:

@@ -34,7 +34,7 @@ LAW = Theorem(
 FINITE = Theorem(
     "thm-finite-depth-law",
     "With q = (b-1) μ < 1/2 the margin over 2 b^-D (1 - <x, y>) lies between ((1 - 2q)/(1 - q²))^D and (1+q)/(1-q)^D.",
-    (ISOMETRIES, SMALL_COSINES, "(b-1) μ < 1/2"),
+    (ISOMETRIES, SMALL_COSINES, "(b-1) μ < 1/2", "the swapped leaves differ"),
     tolerance=1e-12,
 )
 RESOLVABLE = Theorem(

@@ -136,6 +136,12 @@ def centred(code: AtomTable) -> AtomTable:
     return AtomTable(code.table - code.table.mean(axis=(0, 1)))
 
 
+def doubly_centred(code: AtomTable) -> AtomTable:
+    """The code less the means over its objects and over its attributes, plus the mean of all: sums of zero each way."""
+    table = code.table - code.table.mean(axis=0, keepdims=True)
+    return AtomTable(table - table.mean(axis=1, keepdims=True))
+
+
 def inner_products(code: Code | AtomTable, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Inner products ``(n,)`` of ``n`` random atoms with themselves and with others.
 

@@ -75,6 +75,16 @@ def softened(own: np.ndarray) -> np.ndarray:
     return np.broadcast_to(blind, own.shape)
 
 
+def blind_rival(own: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A pairing-blind score that loses at most the sliver: ``S̃`` of the caption where that is larger, means elsewhere.
+
+    ``own`` ``(n, 2)``: scores of ``c`` and ``σc``, which both get ``max(S(I, c), S̃(I, c))``; ``others``
+    ``(n, t, r, 2)``: scores of ``x`` and ``σx``, which both get their mean; same shapes.  Source: ``prop-blind-rival``.
+    """
+    means = others.mean(axis=-1, keepdims=True)
+    return np.maximum(own[..., :1], softened(own)), np.broadcast_to(means, others.shape)
+
+
 def infonce_losses(own: np.ndarray, others: np.ndarray, held: bool) -> np.ndarray:
     """InfoNCE loss ``(n, t)`` of every image with every set of other negatives.
 

@@ -8,6 +8,7 @@ import numpy as np
 from bindlib.certificates import Certificate, Claim, Theorem, worst_case
 from bindlib.theory.throttle import (
     PairWorld,
+    blind_rival,
     implicit_swap_rate,
     infonce_losses,
     logistic_loss,
@@ -23,6 +24,8 @@ TRUE_SEPARATED = "a caption beats unrelated ones by g"
 SWAP_SEPARATED = "its swap beats the swaps of unrelated ones by g"
 EXCHANGEABLE = "other negatives are exchangeable with their swaps"
 INDEPENDENT_RATE = "whether the swap is held is independent of image and caption"
+DETERMINED = "the image determines its caption"
+NO_COPIES = "no other negative is the caption or its swap"
 AVERAGE = Theorem(
     "thm-throttle-average",
     "L(S̄) - L(S) = π (log 2 - E ℓ(M)) + (1 - π) c1 for every score S with finite expectations: a line in π.",
@@ -45,8 +48,15 @@ INFONCE = Theorem(
     "thm-infonce-throttle",
     "π E[log 2 - ℓ(M)] - E[Z'/a] ≤ L(S̃) - L(S) ≤ π E[log 2 - ℓ(M)] + 2 E[Z'/(a+b)]; reversal costs E M on candidate "
     "sets that hold the swap and lies between π E M - E[Z'/a] and π E M + E[Z'/b]; for every score with finite "
-    "expectations.",
+    "expectations, and with copies of c and σc among the others or none.",
     (EXCHANGEABLE, INDEPENDENT_RATE, INVOLUTION),
+    tolerance=1e-12,
+)
+RIVAL = Theorem(
+    "prop-blind-rival",
+    "L(S^b) - L(S) ≤ π E[log 2 - ℓ(M)] for the pairing-blind S^b that gives c and σc the value log max(a, (a + b)/2) "
+    "and every other caption x the mean of S(I, x) and S(I, σx); for every score with finite expectations.",
+    (EXCHANGEABLE, INDEPENDENT_RATE, INVOLUTION, DETERMINED, NO_COPIES),
     tolerance=1e-12,
 )
 IMPLICIT = Theorem(
@@ -220,16 +230,27 @@ def _infonce_excess(own, others, image_law, laws, rate) -> tuple[float, dict]:
     }
 
 
+def _draw_sets(rng: np.random.Generator) -> tuple:
+    """Random scores ``(n, 2)`` and ``(n, t, r, 2)``, the images' law, ``(n, 2 t)`` laws of the sets and their swaps."""
+    n, t, r = (int(rng.integers(1, high)) for high in (5, 5, 4))
+    own = rng.uniform(0, 8) + 10 ** rng.uniform(-1, 0.7) * rng.standard_normal((n, 2))
+    others = 10 ** rng.uniform(-1, 0.7) * rng.standard_normal((n, t, r, 2))
+    laws = {held: np.tile(_law(rng, n, t) / 2, 2) for held in (True, False)}
+    return own, others, _law(rng, n), laws, float(rng.choice([0, 1, rng.uniform()]))
+
+
 def certify_infonce(seed: int = 0, instances: int = 2000) -> Certificate:
-    """Random scores, images, sets of other negatives and laws of them, made exchangeable; expectations are exact."""
+    """Random scores, images, sets of other negatives and laws of them, made exchangeable; expectations are exact.
+
+    In a third of the cases the first of the others is the caption again, or as often its swap.
+    """
 
     def case(rng):
-        n, t, r = (int(rng.integers(1, high)) for high in (5, 5, 4))
-        own = rng.uniform(0, 8) + 10 ** rng.uniform(-1, 0.7) * rng.standard_normal((n, 2))
-        others = 10 ** rng.uniform(-1, 0.7) * rng.standard_normal((n, t, r, 2))
+        own, others, image_law, laws, rate = _draw_sets(rng)
+        if rng.random() < 1 / 3:
+            others[:, :, 0] = own[:, None]
         both = np.concatenate([others, others[..., ::-1]], axis=1)
-        laws = {held: np.tile(_law(rng, n, t) / 2, 2) for held in (True, False)}
-        excess, found = _infonce_excess(own, both, _law(rng, n), laws, float(rng.choice([0, 1, rng.uniform()])))
+        excess, found = _infonce_excess(own, both, image_law, laws, rate)
         return np.max([excess, _not_as_defined(own, others)]), found
 
     return INFONCE.certificate(seed, instances, *worst_case(case, instances, seed))
@@ -250,6 +271,48 @@ def mutate_infonce(seed: int = 0) -> Certificate:
     own, others, sure = np.array([[4.0, 0.0]]), np.array([[[[-4.0, 8.0]]]]), np.ones((1, 1))
     excess, witness = _infonce_excess(own, others, np.ones(1), {True: sure, False: sure}, 0.1)
     return INFONCE.certificate(seed, 1, excess, witness, dropped=EXCHANGEABLE)
+
+
+def _rival_excess(own, others, image_law, laws, rate) -> tuple[float, dict]:
+    """By how much the rival loses more than the sliver; arguments as of `_infonce_excess`."""
+
+    def loss(own, others):
+        return sum(
+            share * float(np.sum(image_law[:, None] * laws[held] * infonce_losses(own, others, held)))
+            for held, share in ((True, rate), (False, 1 - rate))
+        )
+
+    gap = loss(*blind_rival(own, others)) - loss(own, others)
+    sliver = rate * float(image_law @ (log(2) - logistic_loss(own[:, 0] - own[:, 1])))
+    return (gap - sliver) / (1 + abs(sliver)), {"swap_rate": rate, "gap": gap, "sliver": sliver}
+
+
+def _not_the_rival(own: np.ndarray, others: np.ndarray) -> float:
+    """Relative error of the rival's exponentials, caption by caption, against the statement."""
+    kept, means = blind_rival(own, others)
+    a, b = np.exp(own.T)
+    errors = [np.exp(kept) / np.maximum(a, (a + b) / 2)[:, None] - 1]
+    errors += [np.exp(2 * means[..., side]) / np.exp(others.sum(axis=-1)) - 1 for side in (0, 1)]
+    return float(np.max([np.abs(error).max() for error in errors]))
+
+
+def certify_rival(seed: int = 0, instances: int = 2000) -> Certificate:
+    """Random scores, images, sets of other negatives and laws of them, made exchangeable; expectations are exact."""
+
+    def case(rng):
+        own, others, image_law, laws, rate = _draw_sets(rng)
+        both = np.concatenate([others, others[..., ::-1]], axis=1)
+        excess, found = _rival_excess(own, both, image_law, laws, rate)
+        return np.max([excess, _not_the_rival(own, others)]), found
+
+    return RIVAL.certificate(seed, instances, *worst_case(case, instances, seed))
+
+
+def mutate_rival(seed: int = 0) -> Certificate:
+    """One other negative scores low and its swap, never drawn, scores high: their mean is too high a score."""
+    own, others, sure = np.array([[4.0, 0.0]]), np.array([[[[-4.0, 8.0]]]]), np.ones((1, 1))
+    excess, witness = _rival_excess(own, others, np.ones(1), {True: sure, False: sure}, 0.1)
+    return RIVAL.certificate(seed, 1, excess, witness, dropped=EXCHANGEABLE)
 
 
 def _rate_by_enumeration(p: np.ndarray, swap: np.ndarray, batch_size: int) -> float:
@@ -290,5 +353,6 @@ CLAIMS = (
     Claim(REVERSAL, certify_reversal, mutate_reversal),
     Claim(OFFSETS, certify_offsets, mutate_offsets),
     Claim(INFONCE, certify_infonce, mutate_infonce),
+    Claim(RIVAL, certify_rival, mutate_rival),
     Claim(IMPLICIT, certify_implicit, mutate_implicit),
 )

@@ -12,12 +12,44 @@ def rows():
     return json.loads(json.dumps(ledger.run(), allow_nan=False))
 
 
-def test_nothing_is_contradicted(rows):
+def test_nothing_is_missed(rows):
     assert [row for row in rows if row["status"] == ledger.MISSED] == []
 
 
+def test_what_is_contradicted_is_named(rows):
+    found = [row["figure"] for row in rows if row["status"] == ledger.CONTRADICTED]
+    assert found == ["Figure 6", "Figure 11", "Figure 16"]
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "value", "figure"),
+    [
+        (ledger.radon, "largest_scene", 3, "Figure 6"),
+        (ledger.frontier, "sharp_cap", 2.0, "Figure 11"),
+        (ledger.coverage, "hadamard_accuracy", 1.0, "Figure 16"),
+        (ledger.coverage, "covered", False, "Figure 16"),
+    ],
+)
+def test_a_contradiction_whose_example_is_gone_is_missed(monkeypatch, module, name, value, figure):
+    monkeypatch.setattr(module, name, lambda *_: value)
+    status = {row.figure: row.status for row in ledger._contradictions()}
+    assert {name for name, found in status.items() if found == ledger.MISSED} == {figure}
+
+
+def test_the_largest_margin_at_one_half_is_root_three():
+    row = next(row for row in ledger._contradictions() if row.figure == "Figure 11")
+    assert f"{2.0:.4f}" in row.ours and f"{np.sqrt(3):.4f}" in row.ours
+    captions = ledger.frontier.saturating_captions(0.5, 8, np.random.default_rng(0))
+    assert np.linalg.norm(captions[1] - captions[2]) == pytest.approx(np.sqrt(3))
+
+
+def test_depths_at_clip_scale(rows):
+    row = next(row for row in rows if row["quantity"] == "resolvable depth at CLIP scale")
+    assert row["ours"] == "N = 512: 2, 1, 0; N = 1024: 2, 1, 0" and row["status"] == ledger.REPRODUCED
+
+
 def test_every_row_says_what_why_and_over_how_many_draws(rows):
-    statuses = {ledger.REPRODUCED, ledger.SPREAD, ledger.NOT_HERE}
+    statuses = {ledger.REPRODUCED, ledger.SPREAD, ledger.NOT_HERE, ledger.CONTRADICTED, ledger.READING}
     for row in rows:
         assert row["status"] in statuses
         assert row["figure"] and row["quantity"] and row["reports"] and row["why"] and row["command"], row
@@ -27,7 +59,7 @@ def test_every_row_says_what_why_and_over_how_many_draws(rows):
 
 def test_the_figures_with_numbers_all_have_a_row(rows):
     named = " ".join(row["figure"] for row in rows)
-    for figure in ("2(a)", "2(b)", "3", "7", "8", "9", "10", "11", "12", "15", "16", "Abstract"):
+    for figure in ("2(a)", "2(b)", "3", "6", "7", "8", "9", "10", "11", "12", "13", "15", "16", "Abstract"):
         assert figure in named, figure
 
 

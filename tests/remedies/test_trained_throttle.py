@@ -76,18 +76,20 @@ def test_incentive_keeps_to_the_theorem(negatives):
     found = tt.incentive(towers, negatives, seed=0, batches=40)
     assert abs(found["held"] - found["matched"]) < 0.01
     assert found["free"] <= 2 * found["rho"] * 1.01
+    assert negatives == "all" or found["rival"] < 0 < found["free"]  # the rival of prop-blind-rival loses nothing
 
 
-def test_incentive_by_explicit_loops():
+@pytest.mark.parametrize("negatives", NEGATIVES)
+def test_incentive_by_explicit_loops(negatives):
     towers = tt.time_to_bind(1, 1, "all", 60, SMALL).towers
-    found = tt.incentive(towers, "disjoint", seed=5, batches=1)
+    found = tt.incentive(towers, negatives, seed=5, batches=1)
     generator = torch.Generator().manual_seed(5)
     scenes = tt.draw_scenes(SMALL.batch_size, SMALL, generator)
     noise = torch.randn(SMALL.batch_size, SMALL.dim, generator=generator)
     with torch.no_grad():
         image, text, swap = (x.double().numpy() for x in towers.encode(scenes, noise))
-    out = tt.excluded(scenes, SMALL, "disjoint").numpy()
-    free, matched = [], []
+    out, bags = tt.excluded(scenes, SMALL, negatives).numpy(), [(set(x[:2]), set(x[2:])) for x in scenes.tolist()]
+    free, matched, rival = [], [], []
     for i in range(len(image)):
         a, b = image[i] @ text[i], image[i] @ swap[i]
         rest = [(image[i] @ text[j], image[i] @ swap[j]) for j in range(len(image)) if j != i and not out[i, j]]
@@ -95,6 +97,11 @@ def test_incentive_by_explicit_loops():
         pair = np.exp(a) + np.exp(b)
         free.append(np.log((pair / 2 + blind) / (pair / 2)) - np.log((np.exp(a) + z) / np.exp(a)))
         matched.append(np.log(2) - logistic_loss(a - b))
+        others = [j for j in range(len(image)) if j != i and not out[i, j]]
+        own = max(np.exp(a), pair / 2)
+        means = [own if bags[j] == bags[i] else np.exp((image[i] @ text[j] + image[i] @ swap[j]) / 2) for j in others]
+        rival.append(np.log((own + sum(means)) / own) - np.log((np.exp(a) + z) / np.exp(a)))
+    assert found["rival"] == pytest.approx(np.mean(rival), rel=1e-6)
     assert found["free"] == pytest.approx(np.mean(free), rel=1e-6)
     assert found["matched"] == pytest.approx(np.mean(matched), rel=1e-6)
 
@@ -102,7 +109,7 @@ def test_incentive_by_explicit_loops():
 def test_incentive_rows():
     rows = tt.incentive_rows(tt.time_to_bind(1, 1, "all", 30, SMALL).towers, seed=0)
     assert [row["negatives"] for row in rows] == list(NEGATIVES)
-    assert all(row["break-even rate"] == row["reward at rate 0"] / row["reward at rate 1"] for row in rows)
+    assert all(row["over the rival at rate 0"] < row["over S̃ at rate 0"] <= row["its bound"] for row in rows)
 
 
 def test_plans_name_what_the_chapter_compares():

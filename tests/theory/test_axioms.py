@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
-from itertools import combinations, product
+from itertools import combinations, permutations, product
 from math import inf, sqrt
 
 import numpy as np
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from bindlib.scenes import RED_CAR_BLUE_DOG, Atom, Scene, World, swap
-from bindlib.theory import axioms, axioms_claims, constructions, satisfy
+from bindlib.theory import axioms, axioms_claims, constructions, radon, satisfy
 from bindlib.theory.axioms import AXIOMS, Caption, Encoder, FiniteWorld, check_axiom, demands
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.frontier import sharp_cap
@@ -465,3 +465,25 @@ def test_every_claim_has_one_mutant_of_one_hypothesis():
         assert len(claim.theorem.hypotheses) - len(mutant.hypotheses) == 1
     with pytest.raises(ValueError, match="no hypothesis"):
         replace(axioms_claims.CIRCLE, hypotheses=()).certificate(0, 1, 0.0, {}, dropped=axioms_claims.NO_CIRCLE)
+
+
+def test_parity_needs_distinct_attributes():
+    """Red, red and blue on three objects: each scene is a swap of each other one, and no margin passes 3/2."""
+    scenes = sorted(set(permutations(("red", "red", "blue"))))
+    others = [[sum(a != b for a, b in zip(s, t, strict=True)) == 2 for t in scenes] for s in scenes]
+    assert np.array_equal(others, ~np.eye(3, dtype=bool))
+
+    def worst(images, texts):
+        scores = images @ texts.T
+        return min(scores[s, s] - scores[s, t] for s in range(3) for t in range(3) if s != t)
+
+    signs = [np.array(x)[:, None] for x in product((-1.0, 1.0), repeat=3)]
+    assert max(worst(images, texts) for images in signs for texts in signs) == 0
+    corners = radon.regular_simplex(3)
+    assert worst(corners, corners) == pytest.approx(1.5)
+    rng = np.random.default_rng(0)
+    for dim in (2, 3, 5):
+        texts = rng.standard_normal((3, dim))
+        texts /= np.linalg.norm(texts, axis=1, keepdims=True)
+        best = 3 * texts - texts.sum(axis=0)  # the images of the largest sum of margins
+        assert np.linalg.norm(best, axis=1).sum() <= 9 + 1e-12

@@ -204,3 +204,21 @@ def test_shared_roles_alias_and_both_cures_work():
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize(("depth", "noise"), [(1, 3.0), (4, 1.5), (8, 1.0)])
+def test_noise_of_the_image_vector_against_noise_drawn_in_full(depth, noise):
+    """Score the caption and its swap for noisy images, all ``N`` coordinates of the noise drawn."""
+    dim, n, m = 64, 20_000, depth_law.law(2, depth)
+    t, e = np.linalg.qr(rng(1).standard_normal((dim, 2)))[0].T
+    swapped = (1 - m) * t + np.sqrt(1 - (1 - m) ** 2) * e
+    images = t + noise / np.sqrt(dim) * rng(2).standard_normal((n, dim))
+    missed = float(np.mean(images @ t < images @ swapped))
+    share = depth_law.missed_by_noise(m, dim, noise)
+    assert abs(missed - share) < 5 * np.sqrt(share * (1 - share) / n)
+
+
+def test_noise_needs_a_margin_and_a_size():
+    for margin, noise in ((-0.1, 1.0), (2.1, 1.0), (1.0, 0.0), (1.0, float("nan"))):
+        with pytest.raises(ValueError, match="noise is positive"):
+            depth_law.missed_by_noise(margin, 64, noise)

@@ -209,3 +209,16 @@ def test_a_swap_is_a_transposition():
 def test_bad_input(call, words):
     with pytest.raises(ValueError, match=words):
         call()
+
+
+@pytest.mark.parametrize(("m", "k", "size"), [(6, 6, 4), (4, 6, 3), (4, 4, 2), (7, 4, 3)])
+def test_centring_both_ways_beats_centring_once(m, k, size):
+    atoms = codes.AtomTable(np.eye(m * k).reshape(m, k, -1))
+    margins = [
+        codes.margins(code, size, 10, np.random.default_rng(0))["swap"]
+        for code in (atoms, codes.centred(atoms), codes.doubly_centred(atoms))
+    ]
+    squares = (size, size - size**2 / (m * k), size * (1 - 1 / m - 1 / k + size / (m * k)))
+    for found, square in zip(margins, squares, strict=True):
+        assert found == pytest.approx(2 / square)
+    assert 2 / squares[0] < 2 / squares[1] < 2 / squares[2] <= 2 / (size - 1) + 1e-12

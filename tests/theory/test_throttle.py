@@ -291,3 +291,27 @@ def test_zipf_rates_against_every_scene_of_a_small_world():
     bound, rate = zipf_swap_rate(batch, n_objects, n_attributes)
     assert bound == pytest.approx((batch - 1) * (p @ p))
     assert rate == pytest.approx(p @ (1 - (1 - p) ** (batch - 1)))
+
+
+def test_repeated_swaps_without_repeated_captions_break_the_bound():
+    """Two swaps of which one stands among the others, never a copy of the caption: blindness costs nearly log 3."""
+    own = np.array([[20.0, 0.0]])
+    others, sure = own[:, None, None, ::-1], np.ones((1, 1))
+    excess, found = throttle_claims._infonce_excess(own, others, np.ones(1), {True: sure, False: sure}, 1.0)
+    assert excess > 0.01 and found["gap"] == pytest.approx(log(3)) and found["bound"] == pytest.approx(log(2))
+
+
+def test_a_rival_needs_others_that_are_not_the_swap():
+    """One other negative: the swap, unannounced, or as often a copy of the caption, so that it is exchangeable."""
+    own = np.array([[20.0, 0.0]])
+    others = np.stack([own, own[:, ::-1]], axis=1)[:, :, None]
+    kept = throttle.blind_rival(own, others)[0]
+    blind = np.broadcast_to(kept[:, None, None], others.shape)  # both are the image's own pair
+    price = np.mean(throttle.infonce_losses(kept, blind, False) - throttle.infonce_losses(own, others, False))
+    assert price == pytest.approx(log(2) / 2)  # where the sliver is 0
+
+
+def test_a_swap_alone_among_the_candidates_attains_the_sliver():
+    own, nothing = np.array([[3.0, 1.0]]), np.full((1, 1, 1, 2), -np.inf)
+    losses = [throttle.infonce_losses(*pair, True) for pair in ((own, nothing), throttle.blind_rival(own, nothing))]
+    assert losses[1] - losses[0] == pytest.approx(log(2) - logistic_loss(2.0))
