@@ -155,7 +155,7 @@ def _json(signal: str, value: Any) -> Any:
     """A readout as plain JSON, a NumPy scalar as its value."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not isfinite(value):
-        raise BindlibError(f"the readout {signal!r} is {value}, which tells a reader nothing: compute words in its place")
+        raise BindlibError(f"the readout {signal!r} is {value}, which tells nobody anything: compute words instead")
     return value
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import HEIGHTS, PAPER, WIDTHS
+from walking import HEIGHTS, PAPER, WIDTHS
 
 pytestmark = pytest.mark.browser
 

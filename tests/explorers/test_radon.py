@@ -76,8 +76,8 @@ def test_price_reads_its_table(rows, signals):
     seen = signals(figure, ("gap1", "gap2", "gap3"), objects=9)
     for k in (1, 2, 3):
         assert float(seen[f"gap{k}"]) == radon.worst_unit_gap(9, 2 * k, k)
-    assert signals(figure, ("gap1", "gap2", "gap3"), objects=5) == {
-        "gap1": str(radon.worst_unit_gap(5, 2, 1)), "gap2": "from 6 objects on", "gap3": "from 8 objects on"}  # fmt: skip
+    few = {"gap1": str(radon.worst_unit_gap(5, 2, 1)), "gap2": "from 6 objects on", "gap3": "from 8 objects on"}
+    assert signals(figure, tuple(few), objects=5) == few
     assert {row["objects"] for row in rows if row["k"] == 3} == {8, 9, 10}
     assert figure.answer == "At more objects than are shown."
     assert explorer.price(explorer.price_rows(20)).answer == "At 19 objects, in dimension 4."
