@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from walking import HEIGHTS, PAPER, WIDTHS
+from walking import HEIGHTS, HIDDEN, PAPER, WIDTHS
 
 pytestmark = pytest.mark.browser
 
@@ -116,6 +116,34 @@ def test_without_the_libraries_a_picture_and_its_words_remain(html, origin, page
     page.goto(f"{origin}/{_with_figures(html, pages)[0]}")
     for figure in page.locator("figure.bindlib-figure").all():
         assert figure.locator(".bindlib-figure__chart img").is_visible()
+
+
+WIDE = '<article class="bd-article"><{0} {1} style="width: 200px; white-space: nowrap; {2}">{3}</{0}></article>'
+FADES = 'tabindex="0" data-more="right"', "overflow-x: auto; mask-image: linear-gradient(red, blue)"
+
+
+@pytest.mark.parametrize(
+    ("width", "node", "paper", "found"),
+    [
+        (390, ("div", "", "overflow: hidden", "long " * 40), False, 1),
+        (390, ("div", "", "overflow: auto", "long " * 40), False, 1),
+        (390, ("div", *FADES, "long " * 40), False, 0),
+        (1280, ("div", *FADES, "long " * 40), False, 1),
+        (1280, ("pre", *FADES, "long " * 40), False, 0),
+        (PAPER, ("pre", *FADES, "long " * 40), True, 1),
+        (PAPER, ("pre", "", "", "long " * 40), True, 1),
+        (1280, ("div", "", "overflow: hidden; direction: rtl", "long " * 40), False, 1),
+        (1280, ("div", "", "overflow: hidden; height: 1em", "two<br>lines"), False, 1),
+        (1280, ("div", "", "overflow: hidden", "short"), False, 0),
+        (1280, ("div", 'class="math"', "overflow: hidden", '<mjx-c style="display: inline-block">D</mjx-c>'), False, 1),
+        (1280, ("div", 'class="math"', "overflow: hidden; padding: 6px", "<mjx-c>D</mjx-c>"), False, 0),
+    ],
+)
+def test_what_is_cut_off_is_found(width, node, paper, found, open_page):
+    page = open_page("about:blank", width)
+    page.set_content(f"<!doctype html><body>{WIDE.format(*node)}")
+    faults = page.evaluate(HIDDEN, paper)
+    assert bool(faults) == bool(found), faults
 
 
 def test_every_page_was_seen_on_paper_and_at_every_width(visits, pages):
