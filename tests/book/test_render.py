@@ -104,7 +104,7 @@ class TestMistakes:
     @pytest.mark.parametrize("value", [math.nan, -math.inf])
     def test_a_readout_that_is_no_number(self, value):
         shown = Figure(chart(), "A line.", (Readout("cap", "cap"),), computed=lambda **_: {"cap": value})
-        with pytest.raises(BindlibError, match="'cap' is .*compute words"):
+        with pytest.raises(BindlibError, match=r"'cap' is .*compute words"):
             shown.spec()
 
 

@@ -1,11 +1,12 @@
 """A walk through the book as a reader meets it: one load of a page, seen in every setting."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, TimeoutError
 
 WIDTHS = (390, 1280, 1920)
 PAPER = 718  # A4 between Chromium's own margins
@@ -18,6 +19,8 @@ UNFOLD = """() => {
 FOLD = "document.querySelectorAll('details').forEach((folded) => { folded.open = false; })"
 # Two frames: the observers of sizes have then been heard, and what they asked for is drawn.
 DRAWN = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+FIT = """() => [...document.querySelectorAll(".bindlib-figure__chart:not(.bindlib-figure__chart--fixed)")]
+  .every((box) => Math.abs((box.querySelector("svg")?.getBoundingClientRect().width ?? 0) - box.clientWidth) <= 2)"""
 HEIGHTS = "() => [...document.querySelectorAll('figure.bindlib-figure')].map((figure) => figure.offsetHeight)"
 FAULTS, HIDDEN = ((Path(__file__).parent / name).read_text() for name in ("faults.js", "hidden.js"))
 
@@ -72,6 +75,8 @@ def look(page: Page, seen: Visit, width: int, mode: str, axe: bool) -> None:
     page.emulate_media(media="print" if paper else "screen", color_scheme="dark" if paper else mode)
     page.evaluate(FOLD)
     page.evaluate(DRAWN)
+    with suppress(TimeoutError):  # the faults will name the chart that does not fit
+        page.wait_for_function(FIT, timeout=5_000)
     seen.faults, seen.heights = page.evaluate(FAULTS), page.evaluate(HEIGHTS)
     page.evaluate(UNFOLD)
     page.evaluate(DRAWN)
