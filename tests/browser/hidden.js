@@ -6,9 +6,11 @@
   const article = document.querySelector("article.bd-article") ?? document.createElement("article");
 
   const boxes = (node) => {
-    const found = [...node.querySelectorAll(SHOWN)].map((part) => part.getBoundingClientRect());
+    // What a box inside this one scrolls is looked at there.
+    const own = (part) => { const box = part.closest("[data-more='right']"); return paper || !box || !node.contains(box) || box === node; };
+    const found = [...node.querySelectorAll(SHOWN)].filter(own).map((part) => part.getBoundingClientRect());
     const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT, (text) =>
-      text.data.trim() && !text.parentElement.closest(`${UNSEEN}, mjx-container`)
+      text.data.trim() && own(text.parentElement) && !text.parentElement.closest(`${UNSEEN}, mjx-container`)
         ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT);
     const range = document.createRange();
     while (texts.nextNode()) {
