@@ -158,8 +158,8 @@ def _parameters(notebook: Notebook) -> Iterator[tuple[int, int, str]]:
         yield 0, 0, f"needs one code cell tagged 'parameters', has {len(cells)}"
         return
     number, cell = cells[0]
-    if "remove-cell" not in tags(cell):
-        yield number, 0, "the parameters cell needs the tag 'remove-cell' too"
+    if "hide-input" not in tags(cell):
+        yield number, 0, "the parameters cell needs the tag 'hide-input' too"
     for name in Parameters().to_dict():
         if not re.search(rf"^{name}\b[^=\n]*=", source(cell), re.MULTILINE):
             yield number, 0, f"the parameters cell does not set {name}"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from math import isfinite, isnan
+from math import isfinite
 from typing import Any
 
 import altair as alt
@@ -94,12 +94,15 @@ class Figure:
             yield from (first | {control.name: value} for value in control.stops() if value != control.value)
 
     def grid(self) -> list[dict[str, Any]]:
-        """The parity grid, plain JSON: ``set`` (control values) and ``shown`` (what ``computed`` makes of them)."""
+        """The parity grid, plain JSON: ``set`` (control values) and ``shown`` (what ``computed`` makes of them).
+
+        Raises `BindlibError` when a readout is NaN or infinite at one of these settings.
+        """
         if self.computed is None:
             return []
         names = [readout.signal for readout in self.readouts]
         found = ((values, self.computed(**values)) for values in self.settings())
-        return [{"set": values, "shown": {name: _json(shown[name]) for name in names}} for values, shown in found]
+        return [{"set": values, "shown": {name: _json(name, shown[name]) for name in names}} for values, shown in found]
 
     def spec(self) -> dict:
         """The Vega-Lite specification for a notebook, with what the page adds to it in ``usermeta["bindlib"]``.
@@ -148,11 +151,11 @@ class Figure:
         return data, metadata
 
 
-def _json(value: Any) -> Any:
-    """A readout as plain JSON: a NumPy scalar as its value, NaN and infinities as the words that scripts use."""
+def _json(signal: str, value: Any) -> Any:
+    """A readout as plain JSON, a NumPy scalar as its value."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not isfinite(value):
-        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        raise BindlibError(f"the readout {signal!r} is {value}, which tells nobody anything: compute words instead")
     return value
 
 

@@ -36,7 +36,7 @@ class Table:
         head = "".join(f'<th scope="col">{escape(column.replace("_", " "))}</th>' for column in columns)
         lines = []
         for first, *rest in body:
-            cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest)
+            cells = "".join(f"<td>{_breaking(escape(cell))}</td>" for cell in rest)
             lines.append(f'<tr><th scope="row">{escape(first)}</th>{cells}</tr>')
         return (
             '<div class="bindlib-table" tabindex="0" role="group" aria-label="table of values">'
@@ -50,6 +50,11 @@ class Table:
         return "\n".join("  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
 
     __repr__ = __str__
+
+
+def _breaking(cell: str) -> str:
+    """A cell that may have its interval below its value, where the table would be too wide for the page."""
+    return cell.replace(f"{NO_BREAK}[", " [")
 
 
 def with_interval(value: float | None, interval: Sequence[float] | None, digits: int = 3) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import nan
 from typing import Any
 
 import altair as alt
@@ -207,11 +206,11 @@ def _words_drawn(encoder: str, positions: bool, **words: str) -> Figure:
 
 
 def words_computed(encoder: str, positions: bool, **words: str) -> dict[str, Any]:
-    """The readouts of `own_words`; NaN and a hint when the two objects or the two attributes are the same."""
+    """The readouts of `own_words`; a hint when the two objects or the two attributes are the same."""
     scene = _scene(**words)
     if scene is None:
         hint = "choose two different objects and two different colours"
-        return {"caption": hint, "swap": hint, "order_distance": nan, "swap_distance": nan,
+        return {"caption": hint, "swap": hint, "order_distance": "", "swap_distance": "",
                 "moved_more": "", "switched": ""}  # fmt: skip
     quartet = Quartet.of(scene)
     found = _words_drawn(encoder, positions, **words).computed(encoder, positions)

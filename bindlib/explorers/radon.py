@@ -2,7 +2,7 @@
 in a given dimension; and what a margin costs."""
 
 from collections.abc import Sequence
-from math import comb, nan
+from math import comb
 from typing import Any
 
 import altair as alt
@@ -22,6 +22,7 @@ PLACES = {"at first": START, "a square": (0, 90, 180, 270), "close together": (1
           "two meet": (60, 60, 180, 300)}  # fmt: skip
 DIMS, FEWEST, MOST, LARGEST = (2, 4, 6), 7, 14, 6  # dimensions, numbers of objects and the largest scene of `reach`
 _NAMES = "₀₁₂₃₄"
+MEET = "where two objects meet"
 
 
 def _apart(a: int, b: int, c: int, d: int) -> str:
@@ -63,20 +64,21 @@ def _params() -> list[alt.Parameter]:
     params.append(alt.param(name="reached", expr=" + ".join(f"(split{i} > 0 ? 2 : 0)" for i in (1, 2, 3))))
     for name, axis in (("px", 0), ("py", 1)):
         meet = " : ".join(f"split{i} < 0 ? {_meeting_point(*split)[axis]}" for i, split in enumerate(SPLITS, 1))
-        params.append(alt.param(name=name, expr=f"{meet} : NaN"))
+        params.append(alt.param(name=name, expr=f"{meet} : '{MEET}'"))
     return params
 
 
 def computed(**degrees: float) -> dict[str, Any]:
-    """The readouts of `chart`: every scene of two decided by circuits, and the Radon point of four different points."""
+    """The readouts of `chart`: every scene of two decided by circuits, and the Radon point of four different
+    points; of points that coincide words say where it is."""
     angles = np.radians([degrees[f"x{i}"] for i in range(1, 5)])
     points = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     found = all_subsets(points, 2)
     failing = {tuple((scene + 1).tolist()) for scene in found.subsets[found.status != SEPARABLE]}
     named = [f"{_pair(a, b)} and {_pair(c, d)}" for a, b, c, d in SPLITS if (a, b) in failing]
     different = len(set(degrees.values())) == 4
-    px, py = radon_partition(points).point if different else (nan, nan)
-    return {"failing": "; ".join(named), "reached": 6 - len(failing), "px": float(px), "py": float(py)}
+    px, py = map(float, radon_partition(points).point) if different else (MEET, MEET)
+    return {"failing": "; ".join(named), "reached": 6 - len(failing), "px": px, "py": py}
 
 
 def widget() -> Live:
@@ -249,10 +251,14 @@ def price_rows(largest: int = 40) -> list[dict[str, Any]]:
     ]
 
 
+def _too_few(k: int) -> str:
+    return f"from {2 * k + 2} objects on"
+
+
 def price(rows: Sequence[dict[str, Any]]) -> Figure:
     """Worst gaps of ``price_rows`` against the number of objects, with the resolution of two number formats.
 
-    Signals: ``objects``, and ``gap1`` to ``gap3``, the gap there for ``k`` = 1 to 3 (``NaN`` where there is no row).
+    Signals: ``objects``, and ``gap1`` to ``gap3``, the gap there for ``k`` = 1 to 3 (words where there is no row).
     """
     of = {(row["k"], row["objects"]): row["gap"] for row in rows}
     most = max(row["objects"] for row in rows)
@@ -277,7 +283,7 @@ def price(rows: Sequence[dict[str, Any]]) -> Figure:
     for k in (1, 2, 3):
         gaps = {row["objects"]: row["gap"] for row in rows if row["k"] == k}
         params.append(alt.param(name=f"gaps{k}", value=[gaps.get(m) for m in range(most + 1)]))
-        params.append(alt.param(name=f"gap{k}", expr=f"isValid(gaps{k}[objects]) ? gaps{k}[objects] : NaN"))
+        params.append(alt.param(name=f"gap{k}", expr=f"isValid(gaps{k}[objects]) ? gaps{k}[objects] : '{_too_few(k)}'"))
     return Figure(
         alt.layer(rules, names, base.mark_line(), base.mark_point(opacity=1, size=40), here)
         .add_params(*params)
@@ -294,5 +300,7 @@ def price(rows: Sequence[dict[str, Any]]) -> Figure:
         "of scenes of two drop below the resolution of bfloat16?",
         answer=f"At {coarse} objects, in dimension 4." if coarse else "At more objects than are shown.",
         table=tuple(dict(row) for row in rows),
-        computed=lambda objects: {"objects": objects} | {f"gap{k}": of.get((k, objects), nan) for k in (1, 2, 3)},
+        computed=lambda objects: (
+            {"objects": objects} | {f"gap{k}": of.get((k, objects), _too_few(k)) for k in (1, 2, 3)}
+        ),
     )

@@ -1,6 +1,8 @@
 """Vega's own evaluation of a figure held against what `bindlib` computes."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import product
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -21,16 +23,24 @@ def agree(signals: Callable[..., dict[str, str]], figure: Figure, values: Mappin
         if isinstance(wanted, str):
             assert got == wanted, (readout.signal, values)
         else:
-            wanted = pytest.approx(float(wanted), rel=TOLERANCE, abs=TOLERANCE, nan_ok=True)
-            assert float(got) == wanted, (readout.signal, values)
+            assert isfinite(wanted), (readout.signal, values)
+            assert float(got) == pytest.approx(float(wanted), rel=TOLERANCE, abs=TOLERANCE), (readout.signal, values)
 
 
 def agree_everywhere(signals: Callable[..., dict[str, str]], figure: Figure, draws: int = 12, seed: int = 0) -> None:
-    """`agree` over the figure's grid and at random settings of all its controls."""
+    """`agree` over the figure's grid, at the corners of all controls, and at random settings of them."""
     grid = figure.grid()
     assert grid and all(entry["shown"] for entry in grid)
-    for values in [*(entry["set"] for entry in grid), *random_settings(figure, draws, seed)]:
+    for values in [*(entry["set"] for entry in grid), *corners(figure), *random_settings(figure, draws, seed)]:
         agree(signals, figure, values)
+
+
+def corners(figure: Figure, most: int = 16, seed: int = 0) -> list[dict[str, Any]]:
+    """Settings with every control at an end, all of them or ``most`` at random."""
+    ends = [[stops[0], stops[-1]] for stops in (control.stops() for control in figure.controls)]
+    every = [dict(zip((c.name for c in figure.controls), at, strict=True)) for at in product(*ends)]
+    chosen = np.random.default_rng(seed).permutation(len(every))[:most]
+    return [every[i] for i in chosen]
 
 
 def random_settings(figure: Figure, draws: int, seed: int = 0) -> Iterator[dict[str, Any]]:

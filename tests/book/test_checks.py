@@ -138,8 +138,8 @@ def test_a_page_without_a_kernel_cannot_compute(tiny):
     [
         ([], "needs one code cell tagged 'parameters', has 0"),
         ([PARAMETERS, PARAMETERS], "needs one code cell tagged 'parameters', has 2"),
-        ([code("profile = device = 1\ndevice = 2", "parameters", "remove-cell")], "does not set seed"),
-        ([code("profile = device = seed = 1\ndevice = 2\nseed = 3", "parameters")], "needs the tag 'remove-cell'"),
+        ([code("profile = device = 1\ndevice = 2", "parameters", "hide-input")], "does not set seed"),
+        ([code("profile = device = seed = 1\ndevice = 2\nseed = 3", "parameters")], "needs the tag 'hide-input'"),
         ([PARAMETERS, code("def f():\n" + "    x = 1\n" * 5)], "f is longer than 5 lines"),
         ([PARAMETERS, code("1 +")], "is not Python"),
     ],

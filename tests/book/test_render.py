@@ -101,6 +101,12 @@ class TestMistakes:
         with pytest.raises(BindlibError, match="plain JSON"):
             Figure(chart(), "A line.", table=({"x": value},))
 
+    @pytest.mark.parametrize("value", [math.nan, -math.inf])
+    def test_a_readout_that_is_no_number(self, value):
+        shown = Figure(chart(), "A line.", (Readout("cap", "cap"),), computed=lambda **_: {"cap": value})
+        with pytest.raises(BindlibError, match=r"'cap' is .*compute words"):
+            shown.spec()
+
 
 class TestHtml:
     def soup(self, shown: Figure) -> BeautifulSoup:

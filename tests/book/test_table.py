@@ -31,6 +31,11 @@ def test_a_cell_shows_an_interval_without_escapes():
     assert "0.188\u00a0[0.180,\u00a00.200]</th>" in table._repr_html_()
 
 
+def test_an_interval_may_stand_below_its_value():
+    html = Table([{"name": "a", "usage": with_interval(0.1875, [0.18, 0.2])}])._repr_html_()
+    assert "<td>0.188 [0.180,\u00a00.200]</td>" in html
+
+
 def test_what_rounds_to_zero_has_no_sign():
     assert str(Table([{"value": -0.0001}])).endswith("0.000") and "-" not in str(Table([{"value": -0.0001}]))
     assert with_interval(-1e-9, [-1e-9, 0.1]) == "0.000\u00a0[0.000,\u00a00.100]"

@@ -27,7 +27,7 @@ def code(source: str, *tags: str) -> dict:
     return {"cell_type": "code", "metadata": metadata, "source": source, "outputs": [], "execution_count": None}
 
 
-PARAMETERS = code('profile = "ci"\ndevice = "cpu"\nseed = 0', "parameters", "remove-cell")
+PARAMETERS = code('profile = "ci"\ndevice = "cpu"\nseed = 0', "parameters", "hide-input")
 
 
 def notebook(*cells: dict) -> dict:

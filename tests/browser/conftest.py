@@ -5,39 +5,16 @@ import http.server
 import os
 import shutil
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
+from walking import MODES, PAPER, WIDTHS, Visit, walk
+from walking import settle as settled
 
 ROOT = Path(__file__).parents[2]
 FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
-WIDTHS = (390, 1280)
-MODES = ("light", "dark")
-UNFOLD = """() => {
-  document.querySelectorAll("details").forEach((folded) => { folded.open = true; });
-  return Promise.all(document.getAnimations().map((fading) => fading.finished));
-}"""
-
-
-@dataclass
-class Visit:
-    """One page as a reader met it, and everything that was wrong with it."""
-
-    name: str
-    fetched: set[str] = field(default_factory=set)
-    foreign: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    faults: dict = field(default_factory=dict)
-    axe: list[dict] = field(default_factory=list)
-
-    @property
-    def page(self) -> str:
-        return self.name.split()[0]
 
 
 @pytest.fixture(scope="session")
@@ -101,64 +78,19 @@ def open_page(browser: Browser, request):
 
 @pytest.fixture(scope="session")
 def visits(browser, html, origin, pages) -> list[Visit]:
-    """Every page from the server, at both widths and in both modes."""
-    return [
-        visit(browser, f"{origin}/{page}", f"{page} at {width} px, {mode}", width, mode, axe=True)
-        for width in WIDTHS
-        for mode in MODES
-        for page in pages
-    ]
+    """Every page from the server, loaded once and seen at all widths, in both modes, and on paper."""
+    settings = [(width, mode) for width in WIDTHS[:2] for mode in MODES] + [(WIDTHS[2], MODES[0]), (PAPER, "paper")]
+    return [seen for page in pages for seen in walk(browser, f"{origin}/{page}", page, settings, axe=True)]
 
 
 @pytest.fixture(scope="session")
 def file_visits(browser, html, pages) -> list[Visit]:
     """Every page straight from the disk, narrow and dark, wide and light; axe saw the same markup on ``visits``."""
-    return [
-        visit(browser, (html / page).as_uri(), f"{page} from disk at {width} px, {mode}", width, mode)
-        for width, mode in zip(WIDTHS, reversed(MODES), strict=True)
-        for page in pages
-    ]
+    settings = list(zip(WIDTHS[:2], reversed(MODES), strict=True))
+    return [seen for page in pages for seen in walk(browser, (html / page).as_uri(), f"{page} from disk", settings)]
 
 
 @pytest.fixture(scope="session")
 def settle():
     """Wait until a page has drawn its figures and set its formulas."""
-    return _settle
-
-
-def visit(browser: Browser, url: str, name: str, width: int, mode: str, axe: bool = False) -> Visit:
-    """Load a page, wait until its charts and formulas are there, and note what is wrong."""
-    seen = Visit(name)
-    base = url.split("/", 3)[:3] if url.startswith("http") else ["file:", "", ""]
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=mode)
-    page = context.new_page()
-    page.on("request", lambda r: None if _own(r.url, base) else seen.foreign.append(r.url))
-    page.on("request", lambda r: seen.fetched.add(urlsplit(r.url).path))
-    page.on("response", lambda r: seen.errors.append(f"{r.status} {r.url}") if r.status >= 400 else None)
-    # A request that the browser gave up because the page moved on, as the start page does, is no failure.
-    page.on("requestfailed", lambda r: None if "ABORTED" in r.failure else seen.errors.append(f"{r.failure} {r.url}"))
-    page.on("pageerror", lambda error: seen.errors.append(str(error)))
-    page.on("console", lambda m: seen.errors.append(f"console: {m.text}") if m.type == "error" else None)
-    page.goto(url, wait_until="load")
-    page.wait_for_load_state("networkidle")
-    _settle(page)
-    seen.faults = page.evaluate((Path(__file__).parent / "faults.js").read_text())
-    if axe:
-        page.evaluate(UNFOLD)
-        seen.axe = Axe().run(page, options={"resultTypes": ["violations"], "preload": False}).response["violations"]
-    context.close()
-    return seen
-
-
-def _settle(page: Page) -> None:
-    """Wait until every figure is drawn, or fails to be within ten seconds, and every formula is set."""
-    page.evaluate("() => window.MathJax?.startup?.promise")
-    with_charts = "() => [...document.querySelectorAll('figure.bindlib-figure')].every((f) => 'drawn' in f.dataset)"
-    try:
-        page.wait_for_function(with_charts, timeout=10_000)
-    except Exception:
-        return  # the faults will name the figure
-
-
-def _own(url: str, base: list[str]) -> bool:
-    return url.startswith(("data:", "blob:")) or url.split("/", 3)[:3] == base
+    return settled

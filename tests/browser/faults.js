@@ -30,6 +30,13 @@
       word.top < picture.top - 2 || word.bottom > picture.bottom + 2;
   };
 
+  // Ink on paper is dark in either mode, and what cannot be moved there is not shown.
+  const pale = figures.flatMap((f) => [...f.querySelectorAll("svg text")].slice(0, 1))
+    .filter((t) => getComputedStyle(t).fill !== "rgb(34, 40, 50)").map(label);
+  const useless = figures.filter((f) => shown(f.querySelector(".bindlib-figure__controls")) ||
+    !shown(f.querySelector(".bindlib-figure__chart svg"))).map(label);
+  if (matchMedia("print").matches) return { pale, useless };
+
   const root = document.documentElement;
   return {
     overflow: root.scrollWidth > window.innerWidth + 1 ? [`${root.scrollWidth} > ${window.innerWidth} px`] : [],
