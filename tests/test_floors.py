@@ -11,7 +11,9 @@ import bindlib
 
 PACKAGE = Path(bindlib.__file__).parent
 FLOORS = {
-    **dict.fromkeys(["__init__", "errors", "terminal", "device", "intervals", "storage", "scenes", "certificates"], 1),
+    **dict.fromkeys(
+        ["__init__", "errors", "terminal", "device", "intervals", "decisions", "storage", "scenes", "certificates"], 1
+    ),
     "theory": 2,
     **dict.fromkeys(["encoders", "book"], 3),
     **dict.fromkeys(["remedies", "explorers", "measurements"], 4),

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bindlib import __version__
+from bindlib.decisions import DOUBLE, decided
 from bindlib.encoders import drawn, shipped
 from bindlib.intervals import wilson
 from bindlib.remedies.balanced_coupling import ENERGIES, EPSILON, differences, plans
@@ -37,7 +38,6 @@ SUMS = ("equal weights", "fitted weights")
 PLACES = ("places of the hues", "places of the glyphs")
 _FIT, _VALIDATION, _TEST = 3_000_001, 3_000_002, 3_000_003  # seeds: not of any training or other measurement
 _PACKAGES = ("numpy", "scipy", "torch", "open_clip_torch", "POT", "pillow")
-_TIE = 1e-8  # what is smaller is rounding
 Row = dict[str, Any]
 
 
@@ -162,7 +162,7 @@ def sides(right_first: np.ndarray, patches: int) -> np.ndarray:
 def preferences(tokens: np.ndarray, patches: np.ndarray, epsilon: float = EPSILON, positions=None) -> np.ndarray:
     """``differences`` of items ``(n, 4)``, with what is rounding set to 0."""
     found = differences(*tokens, patches, epsilon, positions)
-    return np.where(np.abs(found) < _TIE, 0, found)
+    return np.where(np.abs(found) <= DOUBLE, 0, found)
 
 
 def weigh(preferred: np.ndarray) -> dict[str, np.ndarray]:
@@ -183,7 +183,7 @@ def weigh(preferred: np.ndarray) -> dict[str, np.ndarray]:
 
 def accuracy(margins: np.ndarray) -> float:
     """The share of positive margins ``(n,)``; ties count one half."""
-    return float((np.sign(np.where(np.abs(margins) < _TIE, 0, margins)) + 1).mean() / 2)
+    return float(decided(margins, DOUBLE).mean())
 
 
 def controlled(control: str, tokens: np.ndarray, patches: np.ndarray, rng: np.random.Generator) -> np.ndarray:

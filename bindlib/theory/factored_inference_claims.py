@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from bindlib.certificates import Certificate, Claim, Theorem, worst_case
+from bindlib.decisions import DOUBLE, decided
 from bindlib.scenes import WORLD, Scene, swap
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.factored_inference import (
@@ -247,9 +248,9 @@ def _blindness(scene: Scene, of, rng: np.random.Generator) -> tuple[float, float
     flags = [np.array([flag[name] for name in of(caption)]) for caption in captions]
     edited = np.stack([lcse(h, s, f, operator, 5.0, 0.0) for h, s, f in zip(plain, scores, flags, strict=True)])
     edits = edited - plain
-    first = np.sign(np.round(edits[:, 0] - edits[:, 1], 12))  # whether an edit prefers the first image
+    first = decided(edits[:, 0] - edits[:, 1], DOUBLE)  # whether an edit prefers the first image
     margins = (edited[0] - edited[1]) - (plain[0] - plain[1])
-    return float(np.abs(margins).max()), abs((1 + first[0]) / 2 + (1 - first[1]) / 2 - 1)
+    return float(np.abs(margins).max()), abs(first[0] - first[1])
 
 
 def certify_blind(seed: int = 0, instances: int = 500) -> Certificate:
