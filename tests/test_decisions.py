@@ -85,7 +85,8 @@ def while_training_on_pixels():
     )
     same = lambda items: list(items)  # noqa: E731
     trainer = SimpleNamespace(step=1, setting=SimpleNamespace(swap_rate=0), model=model, pixels=same, tokens=same)
-    row = pixel_runs.checked(trainer, 0.0)
+    with np.errstate(invalid="ignore"):  # a ratio to an order distance of 0
+        row = pixel_runs.checked(trainer, 0.0)
     return (row["accuracy_held_in"] + row["accuracy_held_out"]) / 2
 
 

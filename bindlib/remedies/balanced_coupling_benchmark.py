@@ -242,6 +242,13 @@ def decide(towers: Towers, readers: Iterable[Reader], task: str, n: int, seed: i
                 yield from rows(reader.name, control, reader.sums(controlled(control, tokens, patches, rng)))
 
 
+def plain_rows(encoder: str, task: str, size: Size) -> list[Row]:
+    """The rows of ``measure`` that need no fitting: the global score, and the energies of tokens as they are."""
+    with one_thread():
+        towers, plain = shipped_towers(encoder), [Reader(READERS[0], None, {})]
+        return summary(row for seed in range(size.seeds) for row in decide(towers, plain, task, size.test, seed))
+
+
 def measure(encoders: Iterable[str], size: Size) -> Iterator[Row]:
     """The rows of ``summary`` for shipped checkpoints or ``UNTRAINED`` ones, one encoder after the other."""
     for encoder in encoders:
@@ -253,7 +260,7 @@ def measure(encoders: Iterable[str], size: Size) -> Iterator[Row]:
         yield from summary(rows)
 
 
-_KEYS = ("encoder", "task", "reader", "energy", "control")
+KEYS = ("encoder", "task", "reader", "energy", "control")
 
 
 def summary(rows: Iterable[Row]) -> list[Row]:
@@ -264,8 +271,8 @@ def summary(rows: Iterable[Row]) -> list[Row]:
     """
     cells: dict[tuple, list[Row]] = {}
     for row in rows:
-        cells.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
-    return [dict(zip(_KEYS, key, strict=True)) | _estimate(cell) for key, cell in cells.items()]
+        cells.setdefault(tuple(row[key] for key in KEYS), []).append(row)
+    return [dict(zip(KEYS, key, strict=True)) | _estimate(cell) for key, cell in cells.items()]
 
 
 def _estimate(cell: list[Row]) -> Row:
@@ -289,4 +296,4 @@ def write_results(rows: list[Row], path: Path = RESULTS) -> None:
 
 def results(path: Path = RESULTS) -> list[Row]:
     """The committed rows: ``measure(ENCODERS, SIZES["full"])``."""
-    return read_rows(path, words=_KEYS)
+    return read_rows(path, words=KEYS)

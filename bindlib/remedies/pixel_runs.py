@@ -69,6 +69,13 @@ def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
     return checkpoint
 
 
+def first_check(setting: Setting) -> Row:
+    """The first row of the log of a training on the CPU, without the rest."""
+    with one_thread():
+        trainer = Trainer(setting, "cpu")
+        return checked(trainer, float(np.mean([trainer.advance() for _ in range(setting.log_every)])))
+
+
 def _setting_of(found: Path) -> dict:
     try:
         return shipped.metadata(found)["setting"]
