@@ -1,4 +1,4 @@
-"""The house has five floors, and imports only go down."""
+"""The house has six floors, and imports only go down."""
 
 import ast
 import subprocess

@@ -27,6 +27,7 @@ SOFT = "the plain score is the soft evidence, μ + logit(p_soft)/β"
 HELD = "the plain score is held while a concept score moves"
 DUAL = "the OR is the dual of the AND, M_or(q) = 1 - M_and(1 - q)"
 WORDS = "every concept is a single word"
+SET_ALONE = "the logic of a caption depends on its set of words alone"
 OPERATORS = tuple(GAMMA)
 
 EDIT_SIGN = Theorem(
@@ -37,7 +38,7 @@ EDIT_SIGN = Theorem(
 )
 SINGLE_NOT = Theorem(
     "prop-single-not",
-    "The edited score of a negated concept is the plain score less 2 (s - μ), for every β and operator.",
+    "The edited score of a negated concept of score s_1 is the plain score less 2 (s_1 - μ), for every β and operator.",
     (ONE_CONCEPT,),
     tolerance=1e-12,
 )
@@ -65,7 +66,7 @@ BLIND = Theorem(
     "thm-words-are-blind",
     "A caption and its swap get the same edit from any image, so their margin is that of the plain score. The edit "
     "alone ranks any two images rightly for just one of the two captions, whatever the encoder.",
-    (WORDS,),
+    (WORDS, SET_ALONE),
     tolerance=1e-12,
 )
 
