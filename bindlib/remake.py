@@ -199,7 +199,7 @@ MADE = (
     Made(
         "functions",
         "binding functions fitted to codes, sentence encoders, shipped and untrained encoders",
-        "an hour",
+        "two hours",
         {f"{REMEDIES}/binding_functions.csv": FITTED},
         _functions,
         2e-2,
