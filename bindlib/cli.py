@@ -265,6 +265,28 @@ def report(
 
 
 @app.command()
+def remake(
+    name: Annotated[str | None, typer.Argument(metavar="[RESULTS]", help="Without: list them.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where they are written; a stopped run resumes.")
+    ] = None,
+    part: Annotated[bool, typer.Option("--part", help="A small part only, in a minute or two.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Make committed results again and hold them against the committed ones; exit with 1 where they differ."""
+    from bindlib import remake as results
+
+    if name is None:
+        show(results.listing(), as_json, ("name", "holds", "takes", "command"))
+        return
+    if out is None:
+        raise BindlibError("say where the results are to be written: --out FOLDER")
+    with redirect_stdout(sys.stderr), interruptible(f"stopped; the same command goes on from {out}"):
+        compared = results.remake(name, out, part, say)
+    say(f"{compared} rows in {out} agree with the committed ones")
+
+
+@app.command()
 def train(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where checkpoint and log go; a stopped run resumes.")],
     swap_rate: Annotated[float, typer.Option(min=0, max=1, help="Share π of captions given their own swap.")] = 0.0,

@@ -158,7 +158,7 @@ class Card:
         return (
             f'<section class="claim-card claim-card--{state}" aria-label="Claim card of {escape(row["label"])}">'
             f'<p class="claim-card__title">Checked by computation: {"holds" if row["holds"] else "FAILS"}</p>'
-            f"<p>{escape(row['statement'])}</p><dl>"
+            f"<p>{escape(row['statement'])}</p><p>Hypotheses: {escape('; '.join(row['hypotheses']))}.</p><dl>"
             + _terms(
                 {
                     "instances": f"{row['instances']:,}",

@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from bindlib.decisions import SINGLE
 from bindlib.errors import BindlibError, CheckFailed, printable, reason
 
 
@@ -64,7 +65,7 @@ def unit_rows(vectors: np.ndarray, encoder: str, items: list[str]) -> np.ndarray
 BATCH = 64
 MANY_BATCHES = 30
 # Below this distance two unit vectors are one point to float32 rounding, and the order of two such distances is noise.
-SAME_POINT = 1e-6
+SAME_POINT = SINGLE
 
 
 @contextmanager

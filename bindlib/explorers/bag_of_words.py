@@ -193,9 +193,12 @@ def _scene(object1: str, attribute1: str, object2: str, attribute2: str) -> Scen
 
 
 def live_encoders() -> list[str]:
-    """Names of the encoders that can be loaded here from files, then those of the random towers."""
-    packaged = [row["name"] for row in listing() if row["loadable"] and row["kind"] != "open_clip"]
-    return [name.replace("SEED", "0") for name in packaged] + [tower.name for tower in RANDOM_TOWERS]
+    """Names of the encoders of everyday words that can be loaded here as they are, then those of the random towers.
+
+    Families whose encoders lie in files of the reader's own, or on the hub, have no name that could be offered.
+    """
+    here = [row["name"] for row in listing() if row["loadable"] and row["kind"] in ("packaged", "control")]
+    return [name.replace("SEED", "0") for name in here] + [tower.name for tower in RANDOM_TOWERS]
 
 
 def _words_drawn(encoder: str, positions: bool, **words: str) -> Figure:

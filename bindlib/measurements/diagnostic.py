@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from bindlib.decisions import decided
 from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
 from bindlib.encoders.steady import ROUNDING, unsteadiness
 from bindlib.measurements.datasets import built_in_quartets
@@ -102,13 +103,13 @@ def per_triplet(vectors: np.ndarray) -> Arrays:
     query, positive, swapped = np.moveaxis(vectors, 1, 0)
     to_positive, to_swapped = _distance(query, positive), _distance(query, swapped)
     gap = to_swapped - to_positive
-    tie = np.abs(gap) <= SAME_POINT
+    nearer = decided(gap, SAME_POINT)
     return {
         "positive_distance": to_positive,
         "swapped_distance": to_swapped,
         "gap": gap,
-        "nearer": np.where(tie, 0.5, gap > 0),
-        "tie": tie,
+        "nearer": nearer,
+        "tie": nearer == 0.5,
     }
 
 

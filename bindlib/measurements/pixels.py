@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bindlib.decisions import SINGLE, decided
 from bindlib.encoders import drawn, shipped
 from bindlib.encoders.base import DualEncoder
 from bindlib.encoders.weights import revision
@@ -28,13 +29,13 @@ Row = dict[str, Any]
 def per_scene(encoder: DualEncoder, scenes: np.ndarray, rng: np.random.Generator) -> Arrays:
     """The quantities of ``per_quartet``, and ``margin`` and ``correct``, each ``(n,)``, of ``scenes`` ``(n, 4)``.
 
-    ``margin`` is that of the image of the scene, drawn with ``rng``; ``correct`` is 1 where it is positive, and 1/2
-    where it is 0.
+    ``margin`` is that of the image of the scene, drawn with ``rng``; ``correct`` is 1 where it is positive, 0 where it
+    is negative, and 1/2 where it is rounding.
     """
     vectors = embed_quartets(encoder, [drawn.quartet(scene) for scene in scenes])
     image = encoder.encode_image(drawn.pictures(scenes, rng)).astype(np.float64)
     m = margin(image, vectors[:, 0], vectors[:, 1])
-    return per_quartet(vectors) | {"margin": m, "correct": (np.sign(m) + 1) / 2}
+    return per_quartet(vectors) | {"margin": m, "correct": decided(m, SINGLE)}
 
 
 def scenes_to_check(held_out: bool, n: int | None = None) -> tuple[np.ndarray, np.random.Generator]:

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from bindlib import __version__
+from bindlib.decisions import DOUBLE, decided
 from bindlib.encoders import drawn, shipped
 from bindlib.intervals import wilson
 from bindlib.remedies.balanced_coupling import ENERGIES, EPSILON, differences, plans
@@ -37,7 +38,6 @@ SUMS = ("equal weights", "fitted weights")
 PLACES = ("places of the hues", "places of the glyphs")
 _FIT, _VALIDATION, _TEST = 3_000_001, 3_000_002, 3_000_003  # seeds: not of any training or other measurement
 _PACKAGES = ("numpy", "scipy", "torch", "open_clip_torch", "POT", "pillow")
-_TIE = 1e-8  # what is smaller is rounding
 Row = dict[str, Any]
 
 
@@ -162,7 +162,7 @@ def sides(right_first: np.ndarray, patches: int) -> np.ndarray:
 def preferences(tokens: np.ndarray, patches: np.ndarray, epsilon: float = EPSILON, positions=None) -> np.ndarray:
     """``differences`` of items ``(n, 4)``, with what is rounding set to 0."""
     found = differences(*tokens, patches, epsilon, positions)
-    return np.where(np.abs(found) < _TIE, 0, found)
+    return np.where(np.abs(found) <= DOUBLE, 0, found)
 
 
 def weigh(preferred: np.ndarray) -> dict[str, np.ndarray]:
@@ -183,7 +183,7 @@ def weigh(preferred: np.ndarray) -> dict[str, np.ndarray]:
 
 def accuracy(margins: np.ndarray) -> float:
     """The share of positive margins ``(n,)``; ties count one half."""
-    return float((np.sign(np.where(np.abs(margins) < _TIE, 0, margins)) + 1).mean() / 2)
+    return float(decided(margins, DOUBLE).mean())
 
 
 def controlled(control: str, tokens: np.ndarray, patches: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -242,6 +242,13 @@ def decide(towers: Towers, readers: Iterable[Reader], task: str, n: int, seed: i
                 yield from rows(reader.name, control, reader.sums(controlled(control, tokens, patches, rng)))
 
 
+def plain_rows(encoder: str, task: str, size: Size) -> list[Row]:
+    """The rows of ``measure`` that need no fitting: the global score, and the energies of tokens as they are."""
+    with one_thread():
+        towers, plain = shipped_towers(encoder), [Reader(READERS[0], None, {})]
+        return summary(row for seed in range(size.seeds) for row in decide(towers, plain, task, size.test, seed))
+
+
 def measure(encoders: Iterable[str], size: Size) -> Iterator[Row]:
     """The rows of ``summary`` for shipped checkpoints or ``UNTRAINED`` ones, one encoder after the other."""
     for encoder in encoders:
@@ -253,7 +260,7 @@ def measure(encoders: Iterable[str], size: Size) -> Iterator[Row]:
         yield from summary(rows)
 
 
-_KEYS = ("encoder", "task", "reader", "energy", "control")
+KEYS = ("encoder", "task", "reader", "energy", "control")
 
 
 def summary(rows: Iterable[Row]) -> list[Row]:
@@ -264,8 +271,8 @@ def summary(rows: Iterable[Row]) -> list[Row]:
     """
     cells: dict[tuple, list[Row]] = {}
     for row in rows:
-        cells.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
-    return [dict(zip(_KEYS, key, strict=True)) | _estimate(cell) for key, cell in cells.items()]
+        cells.setdefault(tuple(row[key] for key in KEYS), []).append(row)
+    return [dict(zip(KEYS, key, strict=True)) | _estimate(cell) for key, cell in cells.items()]
 
 
 def _estimate(cell: list[Row]) -> Row:
@@ -289,4 +296,4 @@ def write_results(rows: list[Row], path: Path = RESULTS) -> None:
 
 def results(path: Path = RESULTS) -> list[Row]:
     """The committed rows: ``measure(ENCODERS, SIZES["full"])``."""
-    return read_rows(path, words=_KEYS)
+    return read_rows(path, words=KEYS)

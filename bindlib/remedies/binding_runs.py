@@ -1,13 +1,12 @@
 """Binding functions fitted to encoders and to codes whose answer is known: rows, and the file of the long runs.
 
-``python -m bindlib.remedies.binding_runs functions`` writes the rows that lie in ``results/``; ``transformer`` those of
-the trainings from scratch.
+The rows in ``results/`` are those of ``function_parts`` and ``transformer_parts``; ``bindlib remake`` makes them again.
 """
 
 import platform
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
@@ -175,47 +174,61 @@ def fitted_rows(
 # The long runs.
 
 
-def transformer_rows(setting: Setting) -> tuple[Row, list[Row]]:
-    """What a training ends with, and the models fitted to its text tower on the objects that it had seen."""
+def transformer_rows(setting: Setting) -> tuple[list[Row], list[Row]]:
+    """What a training ends with, one row, and the models fitted to its text tower on the objects that it had seen."""
     trainer, row = trained(setting)
     source = Source(f"transformer, {setting.image_side}", lambda scenes: trainer.embed(trainer.text, scenes))
-    return row, fitted_rows(source, setting.coverage, setting.seed, 1000, 200)
+    return [row], fitted_rows(source, setting.coverage, setting.seed, 1000, 200)
 
 
-def long_functions(seeds: int = 3, n_train: int = 1000, n_test: int = 100) -> Iterator[Row]:
-    """The rows of ``binding_functions.csv``: codes, text encoders, shipped encoders, and controls.
+SEEDS = range(3)
 
-    At the coverages ``FEW`` all models are fitted, at the others the ``QUICK`` ones.
-    """
 
-    def rows(source: Source, coverages: Sequence[float] = FEW, judged: Source | None = None) -> Iterator[Row]:
-        for seed, coverage in product(range(seeds), coverages):
-            asked = MODELS if coverage in FEW else QUICK
-            yield from fitted_rows(source, coverage, seed, n_train, n_test, asked, judged)
+def function_parts() -> dict[str, Callable[[], list[Row]]]:
+    """What makes the rows of ``binding_functions.csv``, in their order: codes, encoders, and towers never trained."""
+    codes = {f"{name}, seed {seed}": partial(code_rows, name, seed) for name, seed in product(CODES, SEEDS)}
+    shipped = {f"shipped:{name}": partial(shipped_rows, name) for name in SHIPPED}
+    texts = {name: partial(sentence_rows, name) for name in TEXT}
+    return codes | shipped | texts | {name: partial(untrained_rows, name) for name in UNTRAINED}
 
-    for name, seed in product(CODES, range(seeds)):
-        for coverage in FEW if name == "code: tensor" else COVERAGES:
-            asked = MODELS if coverage in FEW else QUICK
-            yield from fitted_rows(code_source(name, seed), coverage, seed, n_train, n_test, asked)
-    for name, coverages in SHIPPED.items():
-        encoder = load_encoder(f"shipped:{name}")
-        text, images = text_source(encoder), image_source(encoder)
-        yield from rows(text, coverages)
-        if name != "0.1":
-            yield from rows(images)
-        if name in ("1", "ordinary"):
-            yield from rows(text, judged=images)
-        if name == "1":
-            yield from rows(shuffled(text, np.random.default_rng(0)))
-    for name, coverages in TEXT.items():
-        source = text_source(load_encoder(name))
-        yield from rows(source, coverages)
-        if name == "minilm":
-            yield from rows(shuffled(source, np.random.default_rng(0)))
-    for name in UNTRAINED:
-        towers = untrained(name)
-        yield from rows(text_source(towers))
-        yield from rows(image_source(towers))
+
+def _long_rows(
+    source: Source, coverages: Sequence[float] = FEW, judged: Source | None = None, seeds: Sequence[int] = SEEDS
+) -> list[Row]:
+    """At the coverages ``FEW`` all models are fitted, at the others the ``QUICK`` ones."""
+    return [
+        row
+        for seed, coverage in product(seeds, coverages)
+        for row in fitted_rows(source, coverage, seed, 1000, 100, MODELS if coverage in FEW else QUICK, judged)
+    ]
+
+
+def code_rows(name: str, seed: int) -> list[Row]:
+    return _long_rows(code_source(name, seed), FEW if name == "code: tensor" else COVERAGES, seeds=[seed])
+
+
+def shipped_rows(name: str) -> list[Row]:
+    encoder = load_encoder(f"shipped:{name}")
+    text, images = text_source(encoder), image_source(encoder)
+    rows = _long_rows(text, SHIPPED[name])
+    if name != "0.1":
+        rows += _long_rows(images)
+    if name in ("1", "ordinary"):
+        rows += _long_rows(text, judged=images)
+    if name == "1":
+        rows += _long_rows(shuffled(text, np.random.default_rng(0)))
+    return rows
+
+
+def sentence_rows(name: str) -> list[Row]:
+    source = text_source(load_encoder(name))
+    rows = _long_rows(source, TEXT[name])
+    return rows + (_long_rows(shuffled(source, np.random.default_rng(0))) if name == "minilm" else [])
+
+
+def untrained_rows(name: str) -> list[Row]:
+    towers = untrained(name)
+    return _long_rows(text_source(towers)) + _long_rows(image_source(towers))
 
 
 TRAININGS = (
@@ -225,44 +238,21 @@ TRAININGS = (
 )
 
 
-def long_transformer() -> tuple[list[Row], list[Row]]:
-    """The rows of ``binding_transformer.csv``, one a training, and those of the models fitted to its text tower."""
-    rows, fits = [], []
-    for setting in TRAININGS:
-        row, fitted = transformer_rows(setting)
-        rows.append(row)
-        fits += fitted
-        print({k: row[k] for k in ("image_side", "coverage", "seed", "swap_held_in", "swap_held_out")}, flush=True)
-    return rows, fits
+def transformer_parts() -> dict[str, Callable[[], tuple[list[Row], list[Row]]]]:
+    """What makes a row of ``binding_transformer.csv``, and the rows of ``binding_transformer_functions.csv`` of it."""
+    return {f"{s.image_side}, {s.coverage}, seed {s.seed}": partial(transformer_rows, s) for s in TRAININGS}
 
 
-def write(name: str, rows: Sequence[Row], command: str) -> None:
-    """Write rows to ``results/NAME.csv`` below one line with the command and the versions; four digits a number."""
+def write(path: Path, rows: Sequence[Row], command: str) -> None:
+    """Write rows as CSV below one line with the command and the versions; four digits a number."""
     packages = ("numpy", "scipy", "torch", "open_clip_torch", "transformers", "sentence-transformers", "onnxruntime")
     made = [f"bindlib {__version__}", f"python {platform.python_version()}", *(f"{p} {version(p)}" for p in packages)]
-    write_rows(RESULTS / f"{name}.csv", rows, ".4g", f"{command}; {'; '.join(made)}")
+    write_rows(path, rows, ".4g", f"{command}; {'; '.join(made)}")
 
 
 def results(name: str) -> list[Row]:
     """The committed rows of ``results/NAME.csv``.  Raises ``BindlibError`` if there is no such file."""
     path = RESULTS / f"{name}.csv"
     if not path.is_file():
-        raise BindlibError(f"{path.name} is not there: write it with python -m {__name__}, or install bindlib again")
+        raise BindlibError(f"{path.name} is not there: make it with bindlib remake, or install bindlib again")
     return read_rows(path)
-
-
-def main(what: str) -> None:
-    """Make the file of one of the long runs again."""
-    command = f"python -m {__spec__.name if __spec__ else __name__} {what}"
-    if what == "functions":
-        write("binding_functions", list(long_functions()), command)
-    elif what == "transformer":
-        rows, fits = long_transformer()
-        write("binding_transformer", rows, command)
-        write("binding_transformer_functions", fits, command)
-    else:
-        raise BindlibError(f"there is no long run {what!r}: say functions or transformer")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy, normalize
 
+from bindlib.decisions import SINGLE
 from bindlib.remedies.trained_throttle import one_thread
 from bindlib.theory.binding_functions import (
     Split,
@@ -162,8 +163,8 @@ class Trainer:
             if not len(scenes):  # nothing is left out at coverage 1
                 continue
             image, text = (normalized(self.embed(tower, scenes)) for tower in (self.image, self.text))
-            row[f"recognition_{part}"] = float(recognised(image, text).mean())
-            row[f"swap_{part}"] = float(swap_decided(image, text).mean())
+            row[f"recognition_{part}"] = float(recognised(image, text, SINGLE).mean())
+            row[f"swap_{part}"] = float(swap_decided(image, text, SINGLE).mean())
         return row
 
 

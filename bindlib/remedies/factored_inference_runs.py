@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import rankdata
 
+from bindlib.decisions import DOUBLE, decided
 from bindlib.encoders import drawn
 from bindlib.encoders.base import DualEncoder
 from bindlib.remedies import factored_inference_benchmark as bench
@@ -85,8 +86,7 @@ def _auc(scores: np.ndarray, present: np.ndarray) -> float:
 
 def right(scores: np.ndarray) -> np.ndarray:
     """1 where the first of two images ``(..., 2)`` scores higher, 1/2 in a tie up to rounding."""
-    gap = scores[..., 0] - scores[..., 1]
-    return (np.sign(np.where(np.abs(gap) < 1e-12, 0, gap)) + 1) / 2
+    return decided(scores[..., 0] - scores[..., 1], DOUBLE)
 
 
 def run(encoder: DualEncoder, vectors: Vectors, items: bench.Benchmark, setting: Setting) -> Iterator[Row]:

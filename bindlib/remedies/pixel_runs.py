@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from bindlib import __version__
+from bindlib.decisions import SINGLE, decided
 from bindlib.device import Device, resolve
 from bindlib.encoders import drawn, shipped
 from bindlib.encoders.shipped import CONFIG
@@ -71,6 +72,13 @@ def train(setting: Setting, folder: Path, device: Device = "cpu") -> Path:
     return checkpoint
 
 
+def first_check(setting: Setting) -> Row:
+    """The first row of the log of a training on the CPU, without the rest."""
+    with one_thread():
+        trainer = Trainer(setting, "cpu")
+        return checked(trainer, float(np.mean([trainer.advance() for _ in range(setting.log_every)])))
+
+
 def _setting_of(found: Path) -> dict:
     try:
         theirs = shipped.metadata(found)["setting"]
@@ -100,8 +108,8 @@ def provenance(setting: Setting, device: str) -> dict:
 def checked(trainer: Trainer, loss: float) -> Row:
     """A row of the log: the loss against its sliver, and what the model does with fixed scenes it never learnt from.
 
-    Accuracy is the share of images that lie nearer to their caption than to its swap; ``d``, ``order_distance`` and
-    ``usage`` are the text tower's on the scenes whose pairs are not held out.
+    Accuracy is the share of images that lie nearer to their caption than to its swap, a tie counting one half; ``d``,
+    ``order_distance`` and ``usage`` are the text tower's on the scenes whose pairs are not held out.
     """
     row = {"step": trainer.step, "loss": loss, "sliver": trainer.setting.swap_rate * math.log(2) / 2}
     for held_out in (True, False):
@@ -114,7 +122,7 @@ def checked(trainer: Trainer, loss: float) -> Row:
             for key in ("caption", "swap", "caption_reordered", "anchor")
         )
         where, margins = "held_out" if held_out else "held_in", margin(image, text, swap)
-        row |= {f"accuracy_{where}": float((margins > 0).mean()), f"margin_{where}": float(margins.mean())}
+        row |= {f"accuracy_{where}": float(decided(margins, SINGLE).mean()), f"margin_{where}": float(margins.mean())}
     d, order = ceiling(text, swap), ceiling(text, reordered)
     cap = frontier.paper_cap(np.maximum(frontier.smoothness(text, swap, anchor), 0))
     row |= {"d": d.mean(), "order_distance": order.mean(), "binding_to_order": d.mean() / order.mean()}

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 from torch.nn.functional import cross_entropy, logsigmoid, normalize
 
+from bindlib.decisions import SINGLE, decided
 from bindlib.device import Device, resolve
 from bindlib.theory.throttle import checked_rate
 
@@ -63,9 +64,10 @@ class Towers:
 
     @torch.no_grad()
     def swap_accuracy(self, scenes: torch.Tensor, noise: torch.Tensor) -> float:
-        """Share of images that score their caption above its swap."""
+        """Share of images that score their caption above its swap; a tie counts one half."""
         image, text, swap = self.encode(scenes, noise)
-        return float((((image * (text - swap)).sum(1)) > 0).float().mean())
+        margins = (image * (text - swap)).sum(1).cpu().numpy()
+        return float(decided(margins, SINGLE * self.setup.scale).mean())
 
 
 @dataclass(frozen=True)

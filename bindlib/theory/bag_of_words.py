@@ -139,7 +139,7 @@ CEILING = Theorem(
 POSITION_BLIND = Theorem(
     "prop-position-blind",
     "A self-attention tower with no position embeddings (added, rotary or relative), no causal mask and a pooling that "
-    "ignores order gives word permutations the same vector.",
+    "ignores order gives two captions with the same multiset of tokens the same vector.",
     ("no position embeddings", "no causal mask", "pooling ignores order"),
     tolerance=1e-12,
 )

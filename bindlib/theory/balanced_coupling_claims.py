@@ -24,8 +24,8 @@ ANTISYMMETRIC = Theorem(
 )
 LENGTH = Theorem(
     "prop-coupling-length",
-    "Saying every token of a caption r times leaves its mass, and the semantics, entity and position energies of both "
-    "captions, as they are; its order energy is multiplied by (n - 1)/(rn - 1).",
+    "Saying every token of a caption of n ≥ 2 tokens r times leaves its mass, and the semantics, entity and position "
+    "energies of both captions, as they are; its order energy is multiplied by (n - 1)/(rn - 1).",
     (POSITIVE, HALVES),
     tolerance=1e-9,
 )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
+from bindlib.decisions import DOUBLE, decided
 from bindlib.theory.coverage import ExposureGraph
 
 PERIOD = 10  # coverages are multiples of 1/PERIOD
@@ -160,23 +161,29 @@ def swap_r_squared(y: np.ndarray, predicted: np.ndarray) -> float:
     return float(1 - np.sum((difference - guess) ** 2) / np.sum(difference**2))
 
 
-def recognised(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Whether the own prediction is the nearest of ``CANDIDATES`` to each embedding, ``(n,)``; ties share the 1."""
+def recognised(y: np.ndarray, predicted: np.ndarray, tie: float = DOUBLE) -> np.ndarray:
+    """Whether the own prediction is the nearest of ``CANDIDATES`` to each embedding, ``(n,)``; ties share the 1.
+
+    They are as in ``swap_decided``.
+    """
     found = []
     for rows, guesses in zip(_by_group(y), _by_group(predicted), strict=True):
         far = _squared_distances(rows, guesses)
-        nearest = far <= far.min(axis=1, keepdims=True) + _tie(far)
+        nearest = far <= far.min(axis=1, keepdims=True) + tie * far.max()
         found.append(np.diagonal(nearest) / nearest.sum(axis=1))
     return np.concatenate(found)
 
 
-def swap_decided(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Whether the own prediction is nearer to each embedding than the swap's, ``(n,)``; 1/2 for a tie."""
+def swap_decided(y: np.ndarray, predicted: np.ndarray, tie: float = DOUBLE) -> np.ndarray:
+    """Whether the own prediction is nearer to each embedding than the swap's, ``(n,)``; 1/2 for a tie.
+
+    Two squared distances tie within ``tie`` times the largest of them.
+    """
     found = []
     for rows, guesses in zip(_by_group(y), _by_group(predicted), strict=True):
         far = _squared_distances(rows, guesses)
         gap = np.diagonal(np.roll(far, CANDIDATES // 2, axis=1)) - np.diagonal(far)
-        found.append((np.sign(np.where(np.abs(gap) <= _tie(far), 0, gap)) + 1) / 2)
+        found.append(decided(gap, tie * far.max()))
     return np.concatenate(found)
 
 
@@ -255,10 +262,6 @@ def _halves(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _squared_distances(y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
     return np.sum((y[:, None] - predicted) ** 2, axis=-1)
-
-
-def _tie(far: np.ndarray) -> float:
-    return 1e-9 * float(far.max())
 
 
 # What the seen objects determine.

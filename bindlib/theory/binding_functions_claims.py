@@ -22,8 +22,9 @@ CLOSED = "every scene is judged together with its swap"
 PRODUCT, NONZERO = "every object's code is u_a ∘ v_b", "no coordinate of a factor is 0"
 JOINED = "a path of seen objects joins the two concepts"
 HASHED = "an object's code is independent of the codes of all others"
-SYMMETRIC = "all codes have one law, in which a code and its negative are equally likely"
+SYMMETRIC = "a code and its negative are equally likely"
 UNSEEN = "no object of the scene or of its swap was seen"
+ONE_LAW = "the objects of the scene and of its swap have codes of one law"
 
 REPRESENTS = Theorem(
     "thm-product-represents",
@@ -50,7 +51,7 @@ UNSEEN_HASH = Theorem(
     "prop-hashed-unseen",
     "Whatever is predicted from the seen codes has expected inner product 0 with an unseen one, and every rule is "
     "right about a scene and its swap, equally likely to be shown, with probability 1/2.",
-    (HASHED, SYMMETRIC, UNSEEN),
+    (HASHED, SYMMETRIC, UNSEEN, ONE_LAW),
     tolerance=1e-12,
 )
 FAMILIES = {

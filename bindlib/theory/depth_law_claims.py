@@ -14,7 +14,7 @@ from bindlib.theory.factored_codes import orthonormal
 ISOMETRIES = "roles are isometries"
 ORTHOGONAL_RANGES = "roles of one node have mutually orthogonal ranges"
 ORTHOGONAL_LEAVES = "the swapped leaves are orthogonal"
-SMALL_COSINES = "bound siblings, before and after the edit, have cosines of at most μ"
+SMALL_COSINES = "the spans of bound siblings, each before and after the edit, have cosines of at most μ"
 SHARED = "the same roles serve every level"
 CONSTANT_DIVISOR = "sums are divided by the constant sqrt(b)"
 
@@ -22,7 +22,7 @@ STEP = Theorem(
     "lem-pooling-step",
     "If one child of a node goes from p to p' and n, n' are the norms of the two sums, then the margins of child "
     "and node satisfy n n' m = m_child - (n - n')²/2.",
-    (ISOMETRIES, "codes of children are unit"),
+    (ISOMETRIES, "codes of children are unit", "neither sum is 0"),
     tolerance=1e-12,
 )
 LAW = Theorem(

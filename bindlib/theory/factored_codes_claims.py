@@ -23,18 +23,19 @@ from bindlib.theory.factored_codes import (
 ORTHONORMAL = "atom codes are orthonormal"
 TIED = "the image code is the caption code"
 ADDITIVE = "x_oa = u(o) + v(a)"
-BY_KIND = "inner products of atoms depend on what they share, and on nothing else"
+BY_KIND = "inner products of atoms depend on the kind of match alone, and both kinds of partial match leak the same"
 ALL_SWAPS = "the image must have the margin over every swap"
 
 POOLED = Theorem(
     "thm-pooled-margins",
-    "A pooled caption of k atoms has swap margin 2/k, replace margin 1/k and add margin 1 - sqrt(k/(k+1)).",
+    "A pooled caption of k ≥ 2 atoms has swap margin 2/k, replace margin 1/k and add margin 1 - sqrt(k/(k+1)).",
     (ORTHONORMAL, TIED),
     tolerance=1e-12,
 )
 BEST_IMAGE = Theorem(
     "prop-all-swaps",
-    "No unit image has a margin above (2/k) sqrt(k/(k-1)) over all swaps of a caption at once; one image attains it.",
+    "No unit image has a margin above (2/k) sqrt(k/(k-1)) over all swaps of a caption of k ≥ 2 atoms at once; "
+    "one image attains it.",
     (ORTHONORMAL, ALL_SWAPS),
     tolerance=1e-12,
 )
@@ -47,9 +48,9 @@ CANNOT_BIND = Theorem(
 )
 LEAKAGE = Theorem(
     "prop-leakage-price",
-    "With gain g, leakage l, mismatch r and A = k(g + (k-1)r) the swap margin is 2(g - 2l + r)/A, the replace margin "
-    "(g - l)/A and the add margin 1 - (A + kr)/sqrt(A (A + 2kr + g)); and l ≤ (g + r)/2.",
-    (BY_KIND, TIED),
+    "With gain g, leakage ℓ, mismatch r and A = k(g + (k-1)r) the swap margin is 2(g - 2ℓ + r)/A, the replace margin "
+    "(g - ℓ)/A and the add margin 1 - (A + kr)/sqrt(A (A + 2kr + g)); and ℓ ≤ (g + r)/2.",
+    (BY_KIND, TIED, "A and A + 2kr + g are positive"),
     tolerance=1e-11,
 )
 

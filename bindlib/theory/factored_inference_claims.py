@@ -4,6 +4,7 @@ import numpy as np
 from scipy.special import expit
 
 from bindlib.certificates import Certificate, Claim, Theorem, worst_case
+from bindlib.decisions import DOUBLE, decided
 from bindlib.scenes import WORLD, Scene, swap
 from bindlib.theory.bag_of_words import unit
 from bindlib.theory.factored_inference import (
@@ -26,6 +27,7 @@ SOFT = "the plain score is the soft evidence, μ + logit(p_soft)/β"
 HELD = "the plain score is held while a concept score moves"
 DUAL = "the OR is the dual of the AND, M_or(q) = 1 - M_and(1 - q)"
 WORDS = "every concept is a single word"
+SET_ALONE = "the logic of a caption depends on its set of words alone"
 OPERATORS = tuple(GAMMA)
 
 EDIT_SIGN = Theorem(
@@ -36,7 +38,7 @@ EDIT_SIGN = Theorem(
 )
 SINGLE_NOT = Theorem(
     "prop-single-not",
-    "The edited score of a negated concept is the plain score less 2 (s - μ), for every β and operator.",
+    "The edited score of a negated concept of score s_1 is the plain score less 2 (s_1 - μ), for every β and operator.",
     (ONE_CONCEPT,),
     tolerance=1e-12,
 )
@@ -64,7 +66,7 @@ BLIND = Theorem(
     "thm-words-are-blind",
     "A caption and its swap get the same edit from any image, so their margin is that of the plain score. The edit "
     "alone ranks any two images rightly for just one of the two captions, whatever the encoder.",
-    (WORDS,),
+    (WORDS, SET_ALONE),
     tolerance=1e-12,
 )
 
@@ -247,9 +249,9 @@ def _blindness(scene: Scene, of, rng: np.random.Generator) -> tuple[float, float
     flags = [np.array([flag[name] for name in of(caption)]) for caption in captions]
     edited = np.stack([lcse(h, s, f, operator, 5.0, 0.0) for h, s, f in zip(plain, scores, flags, strict=True)])
     edits = edited - plain
-    first = np.sign(np.round(edits[:, 0] - edits[:, 1], 12))  # whether an edit prefers the first image
+    first = decided(edits[:, 0] - edits[:, 1], DOUBLE)  # whether an edit prefers the first image
     margins = (edited[0] - edited[1]) - (plain[0] - plain[1])
-    return float(np.abs(margins).max()), abs((1 + first[0]) / 2 + (1 - first[1]) / 2 - 1)
+    return float(np.abs(margins).max()), abs(first[0] - first[1])
 
 
 def certify_blind(seed: int = 0, instances: int = 500) -> Certificate:

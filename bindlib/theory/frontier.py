@@ -83,7 +83,7 @@ def saturating_captions(delta: float, dim: int, rng: np.random.Generator) -> tup
 UNIT_ANCHOR, UNIT_CAPTIONS, UNIT_IMAGE = "the anchor is unit", "the captions are unit", "the image is unit"
 FRONTIER = Theorem(
     "thm-frontier",
-    "m(s) ≤ d(s) ≤ 2 sqrt(2 δ), and no constant below 2 sqrt(2) will do for every δ.",
+    "m(s) ≤ d(s) ≤ 2 sqrt(2 δ), and in dimension 2 or more no constant below 2 sqrt(2) will do for every δ.",
     (UNIT_ANCHOR, UNIT_CAPTIONS, UNIT_IMAGE),
     tolerance=1e-12,
 )

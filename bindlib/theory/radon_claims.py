@@ -56,7 +56,7 @@ CODES = Theorem(
     "prop-coherent-codes",
     "The normalised sum of k unit codes opens a gap of at least (1 - (2k-1) μ) / sqrt(k (1 + (k-1) μ)) between them "
     "and all others; sign codes with μ = 1/(4k), so a gap of 1/sqrt(5k), exist in 64 k² log M dimensions.",
-    (COHERENT,),
+    (COHERENT, "(2k-1) μ < 1"),
     tolerance=1e-12,
 )
 

@@ -126,6 +126,25 @@ def test_words_that_make_no_scene_are_answered_in_words(widget):
     assert put(widget, object2="dog")["caption"] == "a pink dog and a green hat"
 
 
-def test_live_encoders_can_be_loaded_from_here():
+def offered():
+    """The choices of the live figure, from its chart: of bases, a switch for positions makes two encoders of some."""
+    (choices,) = (
+        p["bind"]["options"] for p in explorer.own_words().chart.to_dict()["params"] if p["name"] == "encoder"
+    )
+    return choices
+
+
+@pytest.mark.parametrize("name", offered())
+def test_each_encoder_that_the_live_figure_offers_is_loaded_and_reads_the_words(name):
+    words = {"object1": "hat", "attribute1": "green", "object2": "cup", "attribute2": "pink"}
+    for positions in (True, False):
+        said = explorer.words_computed(name, positions, **words)
+        assert 0 <= said["order_distance"] <= 2 and 0 <= said["swap_distance"] <= 2
+    assert said["swap"] == "a green cup and a pink hat"
+
+
+def test_what_is_installed_is_offered_and_no_placeholder_is():
     names = explorer.live_encoders()
-    assert len(set(names)) == len(names) and not any("open_clip" in name or "SEED" in name for name in names)
+    assert len(set(names)) == len(names)
+    assert {"minilm", "minilm-no-positions", "paraphrase-l3", "use-multilingual", "glove", "random-clip:0"} < set(names)
+    assert {name.partition(":")[0] for name in names if ":" in name} == {"random-clip"}

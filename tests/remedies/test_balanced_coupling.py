@@ -290,6 +290,6 @@ def test_the_committed_results_are_of_this_code(tmp_path):
     seeds = range(size.seeds)
     again = bench.summary(row for s in seeds for row in bench.decide(towers(), plain, "replacement", size.test, s))
     for row in again:
-        (committed,) = [old for old in rows if all(old[key] == row[key] for key in bench._KEYS)]
+        (committed,) = [old for old in rows if all(old[key] == row[key] for key in bench.KEYS)]
         assert row["accuracy"] == pytest.approx(committed["accuracy"], abs=2e-3), row
         assert row["n"] == committed["n"]

@@ -143,12 +143,12 @@ def test_the_committed_rows_are_made_again(source, coverage):
 def test_the_files_say_how_they_were_made():
     for name, what in (("binding_functions", "functions"), ("binding_transformer", "transformer")):
         first = (runs.RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
-        assert first.startswith(f"# python -m bindlib.remedies.binding_runs {what}; bindlib ") and "numpy" in first
+        assert first.startswith(f"# bindlib remake {what}; bindlib ") and "numpy" in first
 
 
 def test_writing_and_reading(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "RESULTS", tmp_path / "results")
-    runs.write("x", [{"source": "a, b", "seed": 3, "r2": -1 / 3}], "python -m this")
+    runs.write(tmp_path / "results/x.csv", [{"source": "a, b", "seed": 3, "r2": -1 / 3}], "a command")
     assert runs.results("x") == [{"source": "a, b", "seed": 3, "r2": -0.3333}]
 
 
@@ -156,8 +156,7 @@ def test_writing_and_reading(tmp_path, monkeypatch):
     ("call", "words"),
     [
         (lambda: runs.code_source("code: sum", 0), "no code is called 'code: sum'; there are code: bag"),
-        (lambda: runs.results("elsewhere"), "elsewhere.csv is not there: write it with python -m"),
-        (lambda: runs.main("all"), "there is no long run 'all': say functions or transformer"),
+        (lambda: runs.results("elsewhere"), "elsewhere.csv is not there: make it with bindlib remake"),
         (lambda: runs.fitted_rows(runs.code_source("code: bag", 0), 0.05, 0, 300, 40), "below 0.1 a concept is never"),
         (lambda: runs.fitted_rows(runs.Source("nan", lambda s: np.full((len(s), 2), np.nan)), 0.5, 0, 300, 40),
          "embedding 0 is not finite: drop the scene, or check the encoder"),
