@@ -193,7 +193,8 @@ def encoders(
     if clear_cache:
         from bindlib.encoders import cache
 
-        say(f"removed {cache.clear() / 1e6:.1f} MB of embeddings from {cache.folder()}")
+        where = cache.folder() or "no folder: there is no home folder, so none are kept"
+        say(f"removed {cache.clear() / 1e6:.1f} MB of embeddings from {where}")
         return
     from bindlib.encoders.zoo import listing
 

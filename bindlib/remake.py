@@ -274,7 +274,9 @@ def remake(name: str, folder: Path, part: bool, tell: Tell) -> int:
         path = folder / Path(file).name
         if part and not path.is_file():
             continue
-        here, there = ({tuple(row[k] for k in keys): row for row in read_rows(p, keys)} for p in (path, ROOT / file))
+        here, there = (
+            {tuple(row[k] for k in keys): row for row in read_rows(p, (*keys, "check"))} for p in (path, ROOT / file)
+        )
         compared += len(here)
         lines += [
             f"{path.name}: {', '.join(key)}: {what}" for key, what in _differences(here, there, part, made.tolerance)

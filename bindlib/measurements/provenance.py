@@ -7,7 +7,7 @@ from importlib import metadata
 
 from bindlib import __version__
 
-SCHEMA = 1  # of the rows that are written: raise it when a column or a metric changes its meaning
+SCHEMA = 2  # of the rows that are written: raise it when a column or a metric changes its meaning
 PACKAGES = (
     "numpy",
     "scipy",
