@@ -27,7 +27,7 @@ HYPOTHESES = {
         "t depends on the word multiset only": "If $t(c)$ depends only on the multiset of words of $c$"
     },
     "prop-position-blind": {
-        "no position embeddings": "If no position embedding is added",
+        "no position embeddings": "If no position enters",
         "no causal mask": "layers of unmasked self-attention",
         "pooling ignores order": "pools the rows by a function that ignores their order",
     },
@@ -71,6 +71,7 @@ HYPOTHESES = {
             "let $V_j$ be the span of the codes of child $j$ before and after the edit"
         ),
         "(b-1) μ < 1/2": r"Put $q = (b-1)\mu$. If $q < \frac12$",
+        "the swapped leaves differ": r"Let $x \ne y$",
     },
     "cor-resolvable-depth": {
         "roles of one node have mutually orthogonal ranges": "Let the law hold",
@@ -210,6 +211,17 @@ HYPOTHESES = {
         "a caption beats unrelated ones by g": r"If $S(I, c) - S(I, c') \ge g$",
         "its swap beats the swaps of unrelated ones by g": r"$S(I, \sigma c) - S(I, \sigma c') \ge g$",
     },
+    "prop-blind-rival": {
+        "other negatives are exchangeable with their swaps": (
+            r"thm-infonce-throttle: $(x_1, \dots, x_r)$ and $(\sigma x_1, \dots, \sigma x_r)$ have the same law"
+        ),
+        "whether the swap is held is independent of image and caption": (
+            "thm-infonce-throttle: $H$ is independent of $(I, c)$"
+        ),
+        "swapping twice gives the caption back": "thm-infonce-throttle: swapping is an involution",
+        "the image determines its caption": "the image determine its caption",
+        "no other negative is the caption or its swap": r"no $x_j$ be $c$ or $\sigma c$",
+    },
     "thm-infonce-throttle": {
         "other negatives are exchangeable with their swaps": (
             r"$(x_1, \dots, x_r)$ and $(\sigma x_1, \dots, \sigma x_r)$ have the same law"
@@ -259,6 +271,10 @@ FORMULAS = {
     "prop-slopes": ("sqrt(M A (1 - A)/(1 - M)) - p_i", "v_i (1 - p_i)/(1 - A)", "(1 - q_i)/(1 - M)"),
     "thm-de-morgan": ("(-∞, ∞), (1, 1) and (∞, -∞)",),
     "prop-unmatched-offsets": ("≤ ℓ(g)",),
+    "prop-blind-rival": (
+        "π E[log 2 - ℓ(M)]",
+        ("log max(a, (a + b)/2)", r"\log \max\bigl(a, \tfrac12 (a + b)\bigr)"),
+    ),
     "thm-infonce-throttle": ("E[log 2 - ℓ(M)]", "E[Z'/a]", "2 E[Z'/(a+b)]", "E[Z'/b]", "π E M"),
     "prop-implicit-rate": ("1 - (1 - p(σc))^(B-1)", "C(B-1, 2)"),
 }
