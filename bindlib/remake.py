@@ -190,7 +190,7 @@ MADE = (
     Made(
         "coupling",
         "accuracies of one balanced coupling on the shipped encoders, by reader, energy and control",
-        "ten minutes",
+        "an hour",
         {f"{REMEDIES}/balanced_coupling.csv": ("encoder", "task", "reader", "energy", "control")},
         _coupling,
         2e-3,
