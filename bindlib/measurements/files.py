@@ -11,6 +11,7 @@ import json
 import logging
 import os.path
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _json_lines(data: str, text: str) -> tuple[str, list[Record]]:
     objects = [record.content for record in records if not record.fault]
     if records and not objects:
         raise BindlibError(f"{data}, {records[0].where}: {records[0].fault}")
-    return _kind(data, list(objects[0]) if objects else []), records
+    return _kind_of_first(data, objects), records
 
 
 def _json_record(where: str, line: str) -> Record:
@@ -109,7 +110,7 @@ def _json_record(where: str, line: str) -> Record:
 
 def _csv(data: str, text: str) -> tuple[str, list[Record]]:
     rows = _csv_rows(data, text)
-    _, header = next(rows, (0, []))
+    header = next((cells for _, cells in rows if any(cell.strip() for cell in cells)), [])
     names = [name.strip().lower() for name in header]
     if len(names) == 1 and (mark := next((mark for mark in ";\t|" if mark in names[0]), "")):
         raise BindlibError(f"{data} has {mark!r} between its columns: save it with commas")
@@ -154,6 +155,14 @@ def _kind(data: str, names: list[str]) -> str:
         return fitting[0]
     found = ", ".join(map(repr, names))[:200] or "no columns"
     raise BindlibError(f"{data} should have the columns of one kind of data, each once, and has {found}: {THREE_KINDS}")
+
+
+def _kind_of_first(data: str, objects: list[dict]) -> str:
+    """The kind of the first object that has one; if none has, what is wrong with the first."""
+    for one in objects:
+        with suppress(BindlibError):
+            return _kind(data, list(one))
+    return _kind(data, list(objects[0]) if objects else [])
 
 
 def _items(data: str, kind: str, records: list[Record], strict: bool) -> tuple[Item, ...]:

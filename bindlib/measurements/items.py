@@ -89,9 +89,12 @@ class Dataset:
         return np.array([is_permutation(*(getattr(item, name) for name in SWAP[self.kind])) for item in self.items])
 
 
-# A word may have apostrophes and hyphens inside ("woman's", "crescent-shaped"); each other mark counts as a word. So
-# what is made of the words one by one, GloVe's tokens among them, is the same for two texts with the same words.
-WORD = re.compile(r"\w+(?:['’‐‑-]\w+)*|[^\w\s]")
+# A word may have apostrophes and hyphens inside ("woman's", "crescent-shaped"); each other mark counts as a word. Texts
+# are parted only where GloVe's tokens and BERT's are both parted: "5€" and "dog👍" are one token of BERT's, and any
+# white space but these four may be none. So the tokens of two texts with the same words are the same.
+_MARK = r"!-/:-@\[-^`{-~‐-―‘-‟…"
+_PART = rf"[^ \t\r\n{_MARK}]+"
+WORD = re.compile(rf"{_PART}(?:['’‐‑-]{_PART})*|[{_MARK}]")
 
 
 def is_permutation(caption: str, other: str) -> bool:

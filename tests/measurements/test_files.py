@@ -105,6 +105,16 @@ def test_an_item_that_cannot_be_used_is_counted_named_and_left_out(write, name, 
     expect_fault(path, place)
 
 
+def test_the_kind_is_that_of_the_first_item_which_has_one(write, caplog):
+    assert read(write("a.jsonl", f"{{}}\n[1]\n{PAIR}\n")) == (Pair("a", "b"),)
+    assert "2 of 3 items" in caplog.text and "line 1: 'caption' is missing" in caplog.text
+
+
+def test_rows_of_empty_cells_above_the_header_are_no_items(write, caplog):
+    assert read(write("a.csv", ",,\n\ncaption,negative,\na,b,\n")) == (Pair("a", "b"),)
+    assert not caplog.messages
+
+
 def test_of_many_unusable_items_the_first_are_named(write, caplog):
     read(write("a.csv", "caption,negative\n" + "a,a\n" * 5 + "a,b\n"))
     (warning,) = caplog.messages
