@@ -127,16 +127,19 @@ def _needed(console: Any, table: Any) -> int:
 
 def _table(rows: list[Mapping[str, Any]], columns: tuple[str, ...]) -> Any:
     from rich.box import SIMPLE
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE, padding=(0, 1, 0, 0))
     for column in columns:
-        cells = [_cell(row.get(column)) for row in rows]
+        cells = [printable(_cell(row.get(column))) for row in rows]
         whole = max(map(len, cells), default=0) <= UNBROKEN
         header = column.replace("_", "\n" if whole else " ")
         name = not any(" " in cell for cell in cells)  # half a name cannot be copied
-        table.add_column(header, no_wrap=whole or name, overflow="fold")
+        # Rich takes a column to be as narrow as its longest word, also where nothing may be broken.
+        least = max(map(cell_len, cells), default=0) if whole or name else None
+        table.add_column(header, no_wrap=whole or name, min_width=least, overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(_cell(row.get(column)))) for column in columns))
     return table

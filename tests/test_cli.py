@@ -31,7 +31,7 @@ CLAIM = {
     "mutant": {"holds": False, "fails": True},
 }
 ROW = {
-    "encoder": "a [red]car[/red]\x1b[31m\u202e", "data": "d", "subset": "all", "n": 2, "truncated": 0,
+    "encoder": "a [red]car[/red]\x1b[31m\u202e", "data": "d", "subset": "all", "n": 2, "truncated": 0, "left_out": 0,
     "ceiling": float("nan"), "cap": 1.0, "usage": 0.5, "binding_to_order": None,
     "intervals": {"usage": [0.25, 0.75], "binding_to_order": None},
 }  # fmt: skip
@@ -273,15 +273,36 @@ def test_a_table_fits_its_terminal_with_the_telling_numbers_first(command, monke
     _, out, err = command("measure", *NAMES, "--device", "cpu")
     assert max(map(len, out.splitlines())) <= width
     assert "0.875" in out and "0.500..1.500" in out and all(name in out for name in NAMES)
+    assert "random-clip:0* " in out and "minilm*" not in out and "null (*)" in err
     assert ("no room for" in err) == ("0.250..0.750" not in out) == (width < 80)
 
 
-@pytest.mark.parametrize(("encoder", "says"), [("a", "measure random-clip:0 too"), ("random-clip:7", "use 0.50 here")])
+@pytest.mark.parametrize(("encoder", "says"), [("a", "measure random-clip:0 too"), ("random-clip:7", "uses 0.50 here")])
 def test_below_the_table_stands_what_to_look_at_and_where_the_null_is(command, monkeypatch, encoder, says):
     measuring(monkeypatch, [ROW | {"encoder": encoder}])
     _, _, err = command("measure", encoder, "--device", "cpu")
     assert "binding_to_order is the number to look at" in err and "usage alone shows no binding" in err and says in err
     assert "look at" not in command("measure", encoder, "--device", "cpu", "--json")[2]
+
+
+@pytest.mark.parametrize("name", ["two words", "two\u00a0words", "a\u00a0file of\u00a0words.csv", "車\u00a0車"])
+def test_a_name_with_spaces_takes_no_room_from_the_numbers(command, monkeypatch, name):
+    numbers = {"binding_to_order": 0.875, "intervals": {"usage": [0.25, 0.75], "binding_to_order": [0.5, 1.5]}}
+    for column in ("encoder", "subset"):
+        measuring(monkeypatch, [ROW | numbers | {column: name, "n": 12345}, ROW | numbers | {"encoder": "b", "n": 120}])
+        for width in range(20, 100, 7):
+            monkeypatch.setenv("COLUMNS", str(width))
+            _, out, _ = command("measure", "a", "--device", "cpu")
+            assert out.count("0.500..1") == out.count("0.500..1.500"), out
+            assert "12345" in out or width < 60
+
+
+def test_what_was_left_out_stands_beside_the_number_of_items(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    for left_out in (0, 7):
+        measuring(monkeypatch, [ROW | {"left_out": left_out}])
+        _, out, _ = command("measure", "a", "--device", "cpu")
+        assert ("left" in out) == (left_out > 0)
 
 
 def test_names_stand_whole_in_a_narrow_table_and_what_is_missing_is_told(command, monkeypatch):

@@ -23,29 +23,34 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def tables(rows: Rows) -> Iterator[tuple[Rows, tuple[str, ...]]]:
-    """The rows of each kind of data and the columns to show: data and subset where they vary, truncated if any is."""
+    """The rows of each kind of data and the columns to show: data and subset where they vary, what was cut if any.
+
+    The encoders that are the null are marked with a star, which the lines of ``reading`` explain.
+    """
     for mark, columns in COLUMNS.items():
         if of_kind := [row for row in rows if mark in row]:
             named = [name for name in ("data", "subset") if len({row[name] for row in rows}) > 1]
-            cut = ["truncated"] if any(row["truncated"] for row in of_kind) else []
-            shown = ("encoder", *named, "n", *columns, *cut)
+            cut = [name for name in ("left_out", "truncated") if any(row[name] for row in of_kind)]
+            shown = ("encoder", *named, "n", *cut, *columns)
             yield [{name: _cell(row, name) for name in shown} for row in of_kind], shown
 
 
 def reading(rows: Rows) -> Iterator[str]:
     """For each kind of data one line: which number to look at, why not usage, and where the null stands."""
     nulls = [row for row in rows if row["encoder"].startswith(UNTRAINED)]
-    null = f"; {UNTRAINED}SEED is what an untrained tower gets" + ("" if nulls else ", measure it too")
+    null = "; the null (*) has random weights" if nulls else f"; measure {UNTRAINED}0 too, the null"
     used = sorted(f"{row['usage']:.2f}" for row in nulls if "usage" in row)
     span = used[0] if len(set(used)) == 1 else f"{used[0]} to {used[-1]}" if used else ""
-    seen = f": towers with random weights ({UNTRAINED}SEED) use {span} here" if used else (
-        f": towers with random weights use as much of their cap or more; measure {UNTRAINED}0 too")  # fmt: skip
+    seen = f": the null (*), random weights, uses {span} here" if used else (
+        f": random weights may use more of their cap than trained ones; measure {UNTRAINED}0 too")  # fmt: skip
     for mark, line in READING.items():
         if any(mark in row for row in rows):
             yield line.format(seen=seen, null=null)
 
 
 def _cell(row: Mapping[str, Any], column: str) -> Any:
+    if column == "encoder" and row[column].startswith(UNTRAINED):
+        return f"{row[column]}*"
     metric = column.removesuffix("_interval")
     if metric == column:
         return row[column]
