@@ -50,7 +50,7 @@ def load(data: str, strict: bool = False) -> Dataset:
         return drawn_quartets()
     name, colon, wording = data.partition(":")
     if name != "quartets":
-        return Dataset(data, files.read(data, strict))
+        return Dataset(data, *files.read(data, strict))
     if not colon:
         return built_in()
     if wording not in map(str, range(len(ANCHOR_WORDINGS))):

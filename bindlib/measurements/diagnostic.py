@@ -16,7 +16,7 @@ from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
 from bindlib.encoders.steady import ROUNDING, unsteadiness
 from bindlib.measurements.datasets import built_in_quartets
 from bindlib.measurements.estimates import Estimate, mean, quantile, share, statistic
-from bindlib.measurements.items import Dataset, distinct
+from bindlib.measurements.items import ALL, Dataset, distinct
 from bindlib.scenes import ANCHOR_WORDINGS, Quartet
 from bindlib.theory import frontier
 from bindlib.theory.bag_of_words import ceiling, unit
@@ -162,14 +162,15 @@ def summarise_triplets(arrays: Arrays, rng: np.random.Generator) -> Summary:
 
 SUMMARISE = {"quartets": summarise_quartets, "pairs": summarise_pairs, "triplets": summarise_triplets}
 IDENTITY = ("encoder", "revision", "data", "data_revision", "subset")
-COUNTS = ("n", "truncated", "permutations", "duplicates")
+COUNTS = ("n", "truncated", "permutations", "duplicates", "left_out")
 
 
 def measure_encoder(encoder: TextEncoder, dataset: Dataset, seed: int = 0) -> list[Row]:
     """The diagnostic of ``encoder`` on ``dataset``: a JSON-ready row for each named subset, and last one for ``"all"``.
 
     A row has ``IDENTITY``; ``COUNTS`` (``n`` items; ``truncated`` texts, longer than the encoder's context;
-    ``permutations``, items that exchange words only; ``duplicates``, items that repeat an earlier one and count again);
+    ``permutations``, items that exchange words only; ``duplicates``, items that repeat an earlier one and count again;
+    ``left_out``, items of a file that cannot be used, not among the ``n``);
     the metrics of the summary of its kind of data, ``None`` where undefined; and their 95 % ``intervals`` over items.
     """
     apart = unsteadiness(encoder, distinct(dataset.captions[:CHUNK]))
@@ -211,7 +212,8 @@ def _warn_of_unknown(encoder: TextEncoder, dataset: Dataset, arrays: Arrays) -> 
 def _row(encoder: TextEncoder, dataset: Dataset, subset: str, index: np.ndarray, arrays: Arrays, seed: int) -> Row:
     items = [dataset.items[i] for i in index]
     truncated = encoder.count_truncated(distinct(dataset.captions[i] for i in index))
-    counts = (len(items), truncated, int(arrays["permutation"].sum()), len(items) - len(set(items)))
+    left_out = len(dataset.left_out) if subset == ALL else dataset.left_out.count(subset)
+    counts = (len(items), truncated, int(arrays["permutation"].sum()), len(items) - len(set(items)), left_out)
     summary = SUMMARISE[dataset.kind](arrays, np.random.default_rng(seed))
     identity = (encoder.name, encoder.revision, dataset.name, dataset.revision, subset)
     return {

@@ -36,8 +36,8 @@ class Record:
     fault: str = ""
 
 
-def read(data: str, strict: bool = False) -> tuple[Item, ...]:
-    """The usable items of the file at the path ``data``: at least one, and all of one kind.
+def read(data: str, strict: bool = False) -> tuple[tuple[Item, ...], tuple[str, ...]]:
+    """The usable items of the file at the path ``data``: at least one, all of one kind; and ``Dataset.left_out``.
 
     * ``.json``: an object with the list ``"quartets"``.
     * ``.csv``: comma-separated with a header; ``.jsonl``: one object a line. Columns stand in any order; ``subset`` (of
@@ -165,7 +165,7 @@ def _kind_of_first(data: str, objects: list[dict]) -> str:
     return _kind(data, list(objects[0]) if objects else [])
 
 
-def _items(data: str, kind: str, records: list[Record], strict: bool) -> tuple[Item, ...]:
+def _items(data: str, kind: str, records: list[Record], strict: bool) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     faults = {record.where: fault for record in records if (fault := record.fault or _fault(kind, record.content))}
     if faults and (strict or len(faults) == len(records)):
         (where, fault), *others = faults.items()
@@ -174,7 +174,10 @@ def _items(data: str, kind: str, records: list[Record], strict: bool) -> tuple[I
     if faults:
         LOG.warning("%s", _left_out(data, faults, len(records)))
     usable = [record.content for record in records if record.where not in faults]
-    return tuple(KINDS[kind](*(one[name] for name in COLUMNS[kind]), **_subset(kind, one)) for one in usable)
+    items = tuple(KINDS[kind](*(one[name] for name in COLUMNS[kind]), **_subset(kind, one)) for one in usable)
+    known = {item.subset for item in items} if kind != "quartets" else set()
+    subsets = (_subset_of_unusable(kind, record.content) for record in records if record.where in faults)
+    return items, tuple(name if name in known else "" for name in subsets)
 
 
 def _left_out(data: str, faults: dict[str, str], n: int) -> str:
@@ -186,6 +189,10 @@ def _left_out(data: str, faults: dict[str, str], n: int) -> str:
 def _subset(kind: str, record: dict[str, Any]) -> dict[str, str]:
     name = record.get("subset")
     return {} if kind == "quartets" else {"subset": "" if name is None else str(name).strip()}
+
+
+def _subset_of_unusable(kind: str, record: Any) -> str:
+    return _subset(kind, record).get("subset", "") if isinstance(record, dict) else ""
 
 
 def _fault(kind: str, record: Any) -> str:

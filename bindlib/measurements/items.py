@@ -43,10 +43,12 @@ SWAP = {"quartets": ("caption", "swap"), "pairs": ("caption", "negative"), "trip
 @dataclass(frozen=True)
 class Dataset:
     """A named, non-empty set of items of one kind. Raises ``ValueError`` for none, for several kinds, and for a subset
-    named ``"all"``, which is the subset of every item."""
+    named ``"all"``, which is the subset of every item. ``left_out`` has the subset, or ``""``, of each item that could
+    not be used."""
 
     name: str
     items: tuple[Item, ...]
+    left_out: tuple[str, ...] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "items", tuple(self.items))
@@ -65,8 +67,9 @@ class Dataset:
 
     @cached_property
     def revision(self) -> str:
-        """A short name for the items and their order, whatever file they came from."""
-        content = json.dumps([self.kind, [astuple(item) for item in self.items]])
+        """A short name for the items, their order and what was left out, whatever file they came from."""
+        left_out = [self.left_out] if self.left_out else []
+        content = json.dumps([self.kind, [astuple(item) for item in self.items], *left_out])
         return f"sha256:{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
     @cached_property

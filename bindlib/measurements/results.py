@@ -24,6 +24,7 @@ TYPES = {
     "encoder": str, "data": str, "subset": str, "metric": str, "value": float, "low": float, "high": float, "n": int,
 } | {field.name: field.type for field in fields(Provenance)} | {"check": str}  # fmt: skip
 COLUMNS = tuple(TYPES)
+IF_ANY = ("left_out",)  # counts that are written where they are not 0
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet takes for the beginning of one
 COMMITTED = Path(__file__).parent / "results"
 Tidy = dict[str, Any]
@@ -67,7 +68,8 @@ def tidy(cell: Cell) -> list[Tidy]:
 def _unchecked(cell: Cell) -> Iterator[Tidy]:
     provenance = asdict(cell.provenance)
     for row in cell.rows:
-        for metric in (*COUNTS[1:], *row["intervals"]):
+        counts = [count for count in COUNTS[1:] if row[count] or count not in IF_ANY]
+        for metric in (*counts, *row["intervals"]):
             low, high = row["intervals"].get(metric) or (None, None)
             n = row["permutations" if metric.startswith("permutation_") else "n"]
             value = None if row[metric] is None else float(row[metric])
@@ -107,8 +109,9 @@ def _of_one_cell(key: Key, rows: Sequence[Tidy]) -> Cell:
 
 
 def _wide(key: Key, provenance: Provenance, subset: str, rows: list[Tidy]) -> Row:
-    values = {row["metric"]: row["value"] for row in rows}
-    if len(values) < len(rows) or not values.keys() >= set(COUNTS[1:]) or None in (values[c] for c in COUNTS[1:]):
+    found = {row["metric"]: row["value"] for row in rows}
+    values = dict.fromkeys(IF_ANY, 0.0) | found
+    if len(found) < len(rows) or not values.keys() >= set(COUNTS[1:]) or None in (values[c] for c in COUNTS[1:]):
         raise ValueError(f"the rows of {key[0]} on {key[1]}, subset {subset}, are not one a metric")
     measured = [row for row in rows if row["metric"] not in COUNTS]
     interval = {row["metric"]: None if row["low"] is None else [row["low"], row["high"]] for row in measured}

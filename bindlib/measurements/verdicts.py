@@ -101,6 +101,8 @@ def _of_every_kind(encoder: TextEncoder, dataset: Dataset, row: Row) -> Iterator
         "Only the text tower was measured. Its distances bound what images can do: whether an image tower does it is a "
         "question for images."
     )
+    if left_out := len(dataset.left_out):
+        yield f"{left_out} of the {left_out + len(dataset)} items of the file cannot be used and were left out."
     texts = len(distinct(dataset.captions))
     if row["truncated"]:
         yield (

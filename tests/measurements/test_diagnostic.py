@@ -57,7 +57,8 @@ def test_rows_have_the_promised_fields_and_are_json(data):
     rows = diagnostic.measure_encoder(Toy(READER), data)
     assert [row["subset"] for row in rows] == (["all"] if data is QUARTETS else ["x", "y", "all"])
     assert [row["n"] for row in rows] == ([20] if data is QUARTETS else [10, 10, 30])
-    head = ("encoder", "revision", "data", "data_revision", "subset", "n", "truncated", "permutations", "duplicates")
+    head = ("encoder", "revision", "data", "data_revision", "subset", "n", "truncated", "permutations", "duplicates",
+            "left_out")  # fmt: skip
     for row in rows:
         assert (*head, *row["intervals"], "intervals") == tuple(row)
         assert json.loads(json.dumps(row, allow_nan=False)) == row
@@ -185,6 +186,14 @@ def test_truncated_captions_are_counted_and_warned_about(caplog):
     rows = diagnostic.measure_encoder(Toy(READER), Dataset("x", (*drawn(Pair, 9).items, long, long)))
     assert {row["subset"]: row["truncated"] for row in rows} == {"x": 0, "y": 0, "long": 2, "all": 2}
     assert len(caplog.records) == 2
+
+
+def test_what_was_left_out_is_counted_and_part_of_the_revision():
+    items = drawn(Pair, 9).items
+    data = [Dataset("x", items, left_out) for left_out in ((), ("x", "", ""))]
+    clean, short = (diagnostic.measure_encoder(Toy(READER), one) for one in data)
+    assert {row["subset"]: row["left_out"] for row in short} == {"x": 1, "y": 0, "all": 3}
+    assert {row["left_out"] for row in clean} == {0} and data[0].revision != data[1].revision
 
 
 @given(st.integers(0, 2**31))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bindlib.errors import BindlibError
-from bindlib.measurements.files import read
+from bindlib.measurements import files
 from bindlib.measurements.items import COLUMNS, KINDS, Pair, Triplet
 
 QUARTET = {key: f"a red car {i}" for i, key in enumerate(COLUMNS["quartets"])}
@@ -20,6 +20,10 @@ CAPTION = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_siz
 # Python's writer leaves a lone carriage return bare unless it ends the lines.
 DIALECTS = [("\r\n", csv.QUOTE_MINIMAL), ("\r\n", csv.QUOTE_ALL), ("\n", csv.QUOTE_ALL)]
 SUBSET = st.sampled_from(["", "swap", 'odd "name", with comma'])
+
+
+def read(path: str, strict: bool = False):
+    return files.read(path, strict)[0]
 
 
 @pytest.fixture
@@ -103,6 +107,12 @@ def test_an_item_that_cannot_be_used_is_counted_named_and_left_out(write, name, 
     (warning,) = caplog.messages
     assert f"{path}: 1 of 3 items cannot be used and are left out" in warning and place in warning
     expect_fault(path, place)
+
+
+def test_what_is_left_out_is_known_by_its_subset_if_that_is_one(write):
+    text = "caption,negative,subset\na,b,x\na,a,x\n,,\na,a,gone\na,b,\na,a\n"
+    assert files.read(write("a.csv", text))[1] == ("x", "", "", "")
+    assert files.read(write("a.jsonl", f'{PAIR}\n[1]\n{{"caption": "a", "subset": []}}\n'))[1] == ("", "")
 
 
 def test_the_kind_is_that_of_the_first_item_which_has_one(write, caplog):

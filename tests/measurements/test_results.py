@@ -64,7 +64,7 @@ def some_cells(n: int = 4) -> list[Cell]:
     made = []
     for i in range(n):
         row = {"encoder": f"e{i % 2}", "revision": "sha256:1", "data": f"d{i // 2}", "data_revision": "sha256:2",
-               "subset": "all", "n": 3, "truncated": 0, "permutations": 2, "duplicates": 0,
+               "subset": "all", "n": 3, "truncated": 0, "permutations": 2, "duplicates": 0, "left_out": 0,
                "usage": i / 7, "permutation_ceiling": None,
                "intervals": {"usage": [0.0, i / 3], "permutation_ceiling": None}}  # fmt: skip
         made.append(Cell(row["encoder"], row["data"], MADE_WITH, (row,)))
@@ -127,6 +127,15 @@ def test_rows_are_tidy_and_carry_what_they_were_made_with(tmp_path):
     ]
     assert {row["versions"] for row in rows} == {MADE_WITH.versions}
     assert rows[-1]["value"] == rows[-1]["low"] == "" and rows[-1]["n"] == "2", "over the permutations alone"
+
+
+def test_what_was_left_out_is_written_if_any_was(tmp_path):
+    for left_out in (0, 3):
+        (made,) = some_cells(1)
+        made = replace(made, rows=tuple(row | {"left_out": left_out} for row in made.rows))
+        write(tmp_path / "out.csv", [made])
+        assert read(tmp_path / "out.csv") == {made.key: made}
+        assert ((tmp_path / "out.csv").read_text().count("left_out") == 1) == bool(left_out)
 
 
 def test_parquet_columns_have_types(tmp_path):
