@@ -99,9 +99,9 @@ def in_the_toy():
 
 
 def of_triplets():
-    rng = np.random.default_rng(0)
-    query = unit(rng.standard_normal((60, 16)))
-    return per_triplet(np.stack([query, *rounded_twins(60, rng)], axis=1))["nearer"].mean()
+    n, rng = 61, np.random.default_rng(0)  # odd: half of the draws cannot come out right by chance
+    query = unit(rng.standard_normal((n, 16)))
+    return per_triplet(np.stack([query, *rounded_twins(n, rng)], axis=1))["nearer"].mean()
 
 
 def of_logic():
