@@ -160,6 +160,7 @@ def convex_weights(vectors: np.ndarray) -> np.ndarray:
     shortest = y @ vectors / y.sum()
     if np.min(vectors @ shortest) < shortest @ shortest - 1e-9 * np.abs(vectors).max() ** 2:
         y = lsq_linear(system, target, (0, np.inf), method="bvls").x
+        y = np.maximum(y, 0.0)  # it returns its bounds up to rounding
     return y / y.sum()
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from walking import HEIGHTS, HIDDEN, PAPER, WIDTHS
+from walking import DRAWN, HEIGHTS, HIDDEN, PAPER, WIDTHS
 
 pytestmark = pytest.mark.browser
 
@@ -85,6 +85,7 @@ def test_a_figure_keeps_its_place_while_it_loads(html, origin, pages, visits, op
             before.goto(f"{origin}/{name}")
             for visit in (v for v in visits if v.page == name and "light" in v.name):
                 before.set_viewport_size({"width": visit.width, "height": 900})
+                before.evaluate(DRAWN)
                 reserved = before.evaluate(HEIGHTS)
                 assert visit.heights == pytest.approx(reserved, abs=2), f"{visit.name}: drawn, and reserved"
 

@@ -14,6 +14,9 @@ def softplus(x):
     return log1p(exp(x))
 
 
+RIVAL_GAP = 0.1 * log((2 + exp(-2)) / (1 + exp(-4) + exp(-8))) + 0.9 * log((1 + exp(-2)) / (1 + exp(-8)))
+SLIVER = 0.1 * (log(2) - softplus(-4))
+
 # label: the fixed part of the witness; and by how much the theorem is missed, where that is fixed too
 WITNESSES = {
     "thm-satisfiability": (
@@ -57,6 +60,8 @@ WITNESSES = {
     "thm-throttle-reversal": ({"loss": "hinge", "swap_rate": 1, "mean_margin": 2, "gap": 3}, 1),
     "prop-unmatched-offsets": ({"g": 4, "c0": 4, "bound": softplus(-4)}, 4 - softplus(-4)),
     "thm-infonce-throttle": ({"swap_rate": 0.1, "gap": 4}, None),
+    # a = e^4, b = 1, so w = a; the drawn x scores -4 and its swap 8, their mean is 2
+    "prop-blind-rival": ({"swap_rate": 0.1, "gap": RIVAL_GAP, "sliver": SLIVER}, (RIVAL_GAP - SLIVER) / (1 + SLIVER)),
     "prop-implicit-rate": (
         {"captions": 6, "batch_size": 4, "rate": 3 / 5, "formula": 1 - (5 / 6) ** 3},
         3 / 5 - 1 + (5 / 6) ** 3,
