@@ -8,13 +8,11 @@ import threading
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-from walking import MODES, PAPER, WIDTHS, Visit, walk
+from playwright.sync_api import Browser, Page
+from walking import MODES, PAPER, WIDTHS, Visit, chromium, walk_all
 from walking import settle as settled
 
 ROOT = Path(__file__).parents[2]
-FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -47,16 +45,19 @@ def origin(html):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """Chromium, headless: the one that ``CHROMIUM`` names, or the first on the path."""
+def chromium_path() -> str:
+    """The Chromium that ``CHROMIUM`` names, or the first on the path."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     path = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
     if path is None:
         pytest.fail(f"none of {', '.join(names)} is on the path: install chromium", pytrace=False)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        yield chromium
-        chromium.close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path):
+    with chromium(chromium_path) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -77,17 +78,18 @@ def open_page(browser: Browser, request):
 
 
 @pytest.fixture(scope="session")
-def visits(browser, html, origin, pages) -> list[Visit]:
+def visits(chromium_path, html, origin, pages) -> list[Visit]:
     """Every page from the server, loaded once and seen at all widths, in both modes, and on paper."""
     settings = [(width, mode) for width in WIDTHS[:2] for mode in MODES] + [(WIDTHS[2], MODES[0]), (PAPER, "paper")]
-    return [seen for page in pages for seen in walk(browser, f"{origin}/{page}", page, settings, axe=True)]
+    return walk_all(chromium_path, [(f"{origin}/{page}", page) for page in pages], settings, axe=True)
 
 
 @pytest.fixture(scope="session")
-def file_visits(browser, html, pages) -> list[Visit]:
+def file_visits(chromium_path, html, pages) -> list[Visit]:
     """Every page straight from the disk, narrow and dark, wide and light; axe saw the same markup on ``visits``."""
     settings = list(zip(WIDTHS[:2], reversed(MODES), strict=True))
-    return [seen for page in pages for seen in walk(browser, (html / page).as_uri(), f"{page} from disk", settings)]
+    addresses = [((html / page).as_uri(), f"{page} from disk") for page in pages]
+    return walk_all(chromium_path, addresses, settings)
 
 
 @pytest.fixture(scope="session")

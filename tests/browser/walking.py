@@ -1,13 +1,20 @@
 """A walk through the book as a reader meets it: one load of a page, seen in every setting."""
 
-from contextlib import suppress
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, TimeoutError
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright
 
+FLAGS = ["--no-sandbox", "--headless", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
 WIDTHS = (390, 1280, 1920)
 PAPER = 718  # A4 between Chromium's own margins
 MODES = ("light", "dark")
@@ -44,6 +51,33 @@ class Visit:
     @property
     def width(self) -> int:
         return int(self.name.split()[-3])
+
+
+@contextmanager
+def chromium(path: str) -> Iterator[Browser]:
+    """The headless browser at ``path``."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def walk_all(
+    path: str, addresses: Sequence[tuple[str, str]], settings: list[tuple[int, str]], axe: bool = False
+) -> list[Visit]:
+    """``walk`` each (url, name), in their order; every core has a browser of its own, since axe keeps one core busy."""
+    n = os.cpu_count() or 1
+    shares = [addresses[start::n] for start in range(n)]
+    with ProcessPoolExecutor(n, mp_context=get_context("spawn")) as pool:
+        walked = list(pool.map(partial(_walk_share, path, settings, axe), shares))
+    return [visit for i in range(len(addresses)) for visit in walked[i % n][i // n]]
+
+
+def _walk_share(
+    path: str, settings: list[tuple[int, str]], axe: bool, addresses: Sequence[tuple[str, str]]
+) -> list[list[Visit]]:
+    with chromium(path) as browser:
+        return [walk(browser, url, name, settings, axe) for url, name in addresses]
 
 
 def walk(browser: Browser, url: str, name: str, settings: list[tuple[int, str]], axe: bool = False) -> list[Visit]:
