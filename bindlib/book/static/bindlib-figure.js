@@ -42,9 +42,11 @@
   }
 
   // Vega itself follows the window alone, not a sidebar that opens or a style that arrives late.
+  // Forced: after a layout the signal holds the width within the padding, and may equal the new one around it.
   function fit(chart, view) {
     if (chart.classList.contains("bindlib-figure__chart--fixed")) return;
-    new ResizeObserver(() => view.width(chart.clientWidth).runAsync()).observe(chart);
+    const resize = () => view.signal("width", chart.clientWidth, { force: true }).runAsync();
+    new ResizeObserver(resize).observe(chart);
   }
 
   async function draw(figure) {
