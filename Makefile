@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 ARGS =
+BUILD =
 TESTS =
 VENV = .venv
 BIN = $(VENV)/bin
@@ -10,7 +11,7 @@ INSTALLED = $(VENV)/.installed
 .PHONY: help book book-gpu verify test check bench lab serve hooks clean clean-all
 
 help:
-	@echo "make book       install, execute the chapters, render to _build/html (ARGS=\"--profile full\" and so on)"
+	@echo "make book       install, execute the chapters, render to _build/html (ARGS=\"--profile full\", BUILD=\"--jobs 1\")"
 	@echo "make test       lint, the numbers of the book and all tests, on a book that is up to date"
 	@echo "make verify     the numbers of the built book, against the committed expectations"
 	@echo "make book-gpu   the book at full size on a GPU (the CPU without one), verified, with the ledger beside it"
@@ -22,7 +23,7 @@ help:
 	@echo "make clean      remove what builds and tests made; make clean-all removes $(VENV) too"
 
 book: $(INSTALLED)
-	@start=$$(date +%s) && $(BIN)/bindlib book $(ARGS) && took=$$(( $$(date +%s) - start )) && \
+	@start=$$(date +%s) && $(BIN)/bindlib book $(ARGS) $(BUILD) && took=$$(( $$(date +%s) - start )) && \
 	installing=$$(cat $(VENV)/.seconds 2>/dev/null || echo 0) && rm -f $(VENV)/.seconds && \
 	echo "install $$installing s + book $$took s = $$(( installing + took )) s"
 
@@ -39,7 +40,8 @@ bench: $(INSTALLED)
 	@PYTHONPATH=_build/bench $(BIN)/python benchmarks/run.py
 
 test: check verify
-	@browser=$$(sh .ci/chromium) && CHROMIUM="$$browser" $(BIN)/python -m pytest $(TESTS)
+	@browser=$$(sh .ci/chromium) && CHROMIUM="$$browser" PYTEST_ADDOPTS= \
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile $(TESTS)
 
 check: $(INSTALLED)
 	@$(BIN)/ruff check .

@@ -130,7 +130,7 @@ def claims(
 
     with redirect_stdout(sys.stderr):
         rows = run(mutants=mutants, seed=seed)
-    columns = ("label", "instances", "worst_slack", "tolerance", "holds")
+    columns = ("label", "holds", "instances", "worst_slack", "tolerance")
     if mutants and not as_json:
         for row in rows:
             mutant = row["mutant"] or {"dropped": "DID NOT RUN", "worst_slack": None}
@@ -151,7 +151,7 @@ def reproduce(as_json: Json = False, profile: Profile = "ci", seed: Seed = 0) ->
 
     with redirect_stdout(sys.stderr):
         rows = run(profile, seed)
-    show(rows, as_json, ("figure", "quantity", "reports", "ours", "draws", "status"))
+    show(rows, as_json, ("figure", "status", "quantity", "reports", "ours", "draws", "tolerance", "why"))
     if missed := [f"{row['figure']}: {row['quantity']}" for row in rows if row["status"] == MISSED]:
         raise CheckFailed(f"not reproduced: {'; '.join(missed)}")
 

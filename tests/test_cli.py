@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bindlib import __version__, cli, device, terminal
-from bindlib.book import claims
+from bindlib.book import claims, ledger
 from bindlib.errors import BindlibError, Interrupted, interruptible
 from bindlib.measurements.sweep import Settings, Sweep
 
@@ -120,6 +120,19 @@ def test_claims_without_mutants_ask_for_none_and_one_that_is_not_listed_has_fail
     assert code == 1 and "DID NOT RUN" in out and "thm-x" in err
     monkeypatch.setattr(claims, "run", lambda mutants, seed: [])
     assert command("claims")[0] == 1
+
+
+@pytest.mark.parametrize("asked", ["claims", "reproduce"])
+def test_the_verdict_has_room_on_a_narrow_terminal(command, monkeypatch, asked):
+    row = {"figure": "Figure 2(a)", "status": "not reproduced", "quantity": "the product of depth and margin " * 3}
+    monkeypatch.setattr(claims, "CLAIMS", {"thm-x": None})
+    monkeypatch.setattr(claims, "run", lambda mutants, seed: [CLAIM | {"holds": False}])
+    monkeypatch.setattr(
+        ledger, "run", lambda profile, seed: [row | dict.fromkeys(("reports", "ours", "why"), "long " * 30)]
+    )
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out, _ = command(asked)
+    assert code == 1 and {"claims": "no", "reproduce": "not reproduced"}[asked] in out
 
 
 def measuring(monkeypatch, rows, failures=()) -> list:

@@ -32,7 +32,7 @@ from bindlib.theory.throttle_toy import SignCodes, closed_forms, constants_over_
 REPRODUCED = "reproduced"
 SPREAD = "within the spread of single draws"
 MISSED = "not reproduced"
-CONTRADICTED = "contradicted, because"
+CONTRADICTED = "contradicted"
 READING = "a reading, not a number"
 NOT_HERE = "not reproducible here"
 DRAWS = {"ci": 40, "full": 400}

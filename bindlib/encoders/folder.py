@@ -7,7 +7,7 @@ from bindlib.encoders.weights import revision
 from bindlib.errors import BindlibError
 
 READ = ("*.json", "*.txt", "*.model", "*.safetensors")  # settings, vocabularies and weights
-UNREAD = ("*.md", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5", ".git*")  # or never by sentence-transformers
+UNREAD = ("*.md", "*.onnx", "*.onnx_data", "*.msgpack", "*.h5")  # or never by sentence-transformers
 PICKLES = ("pytorch_model*.bin", "adapter_model.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.pickle")
 
 
@@ -32,12 +32,17 @@ def content(folder: Path) -> str:
 
 def files(folder: Path) -> list[Path]:
     """All that a model may read, also a vocabulary of an odd name; ``BindlibError`` if there is no model."""
-    inside = sorted(path for path in folder.rglob("*") if path.is_file())
+    inside = sorted(path for path in folder.rglob("*") if path.is_file() and not _hidden(path.relative_to(folder)))
     if not any(path.match(pattern) for path in inside for pattern in READ):
         raise BindlibError(f"{folder} holds no model: it should have a config.json, a tokenizer and model.safetensors")
     if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
         raise BindlibError(f"{folder} holds an adapter to a model that lies elsewhere: merge the two, and give that")
     return [path for path in inside if not any(path.match(pattern) for pattern in (*PICKLES, *UNREAD))]
+
+
+def _hidden(path: Path) -> bool:
+    """What git and a hub's downloads write beside a model changes, and the model does not."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def refuse_pickles(folder: Path) -> None:

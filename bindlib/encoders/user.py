@@ -77,7 +77,7 @@ def load(name: str, source: str) -> TextTower:
     if isinstance(found, type):
         raise BindlibError(f"{name}: {function} is a class: name an object of it, or a function")
     if isinstance(found, TextEncoder):
-        return _of_object(name, version, found, call)
+        return _of_object(name, version, found, call, declared)
     if not callable(found):
         missing = [part for part in PARTS if not hasattr(found, part)]
         raise BindlibError(
@@ -130,13 +130,14 @@ class UserDualTower(UserTower, DualTower):
     """The same with an image tower."""
 
 
-def _of_object(name: str, version: str, found: TextEncoder, call: Callable) -> TextTower:
+def _of_object(name: str, version: str, found: TextEncoder, call: Callable, declared: bool) -> TextTower:
     parts = {
         "name": name,
         "revision": f"{found.revision}, {version}",
         "context_length": found.context_length,
         "vectors": call(_to_array(found.encode_text)),
         "truncated": call(found.count_truncated),
+        "identified": declared or bool(found.revision),
     }
     if hasattr(found, "encode_image"):
         return UserDualTower(**parts, image_vectors=call(_to_array(found.encode_image)))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bindlib.decisions import decided
-from bindlib.encoders.base import SAME_POINT, TextEncoder, unit_rows
+from bindlib.encoders.base import SAME_POINT, TextEncoder, failing, unit_rows
 from bindlib.encoders.steady import ROUNDING, unsteadiness
 from bindlib.measurements.datasets import built_in_quartets
 from bindlib.measurements.estimates import Estimate, mean, quantile, share, statistic
@@ -201,7 +201,8 @@ def _warn_of_unknown(encoder: TextEncoder, dataset: Dataset, arrays: Arrays) -> 
             for i in np.flatnonzero(one_point & ~arrays["permutation"])]  # fmt: skip
     if unknown is None or not told:
         return
-    known = dict(zip(texts := distinct(told), unknown(texts), strict=True))
+    with failing(f"{encoder.name} failed while it looked for unknown words"):
+        known = dict(zip(texts := distinct(told), unknown(texts), strict=True))
     if lost := [pair for pair in told if any(known[text] for text in pair)]:
         LOG.warning(
             "%s does not know every word of %d of %d items, whose two captions therefore have one vector; "

@@ -11,6 +11,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain, count
 from pathlib import Path
 
 from bindlib.errors import BindlibError
@@ -33,7 +34,7 @@ class Store:
         if out.exists():
             self.known, self._faults = recovered(out)
         for fault in self._faults:
-            LOG.warning("%s is damaged: %s; what is asked for of it is measured again", out, fault)
+            LOG.warning("%s is damaged: %s; what is asked for of it is measured again, the rest left out", out, fault)
         for path in folder.glob("*.jsonl"):
             try:
                 self.known |= read(path)
@@ -49,13 +50,19 @@ class Store:
         """Put the cells that were added, now or by a sweep that was killed, into the results."""
         if any(self._folder.glob("*.jsonl")):
             if self._faults:
-                aside = self._out.with_name(f"{self._out.name}.damaged")
+                aside = _free(self._out.with_name(f"{self._out.name}.damaged"))
                 put(aside, self._out.read_bytes())
                 LOG.warning("%s was damaged: as it was it is kept as %s", self._out, aside)
                 self._faults = []
             write(self._out, self.known.values())
         for path in (*self._folder.glob("*.jsonl"), *self._folder.glob(".*.part")):
             path.unlink()
+
+
+def _free(path: Path) -> Path:
+    """``path``, or with the first number behind it that no file has yet."""
+    names = chain([path], (path.with_name(f"{path.name}.{n}") for n in count(2)))
+    return next(name for name in names if not name.exists())
 
 
 @contextmanager

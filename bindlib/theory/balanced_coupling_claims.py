@@ -167,8 +167,10 @@ def mutate_same_words(seed: int = 0) -> Certificate:
     words = drawn["tokens"][0]
     a, b = (np.concatenate([x[:1], x[1:] + x[:-1] / 2]) for x in (words, words[::-1]))
     found = _couple(a, b, drawn).energies
-    slack = float(np.abs(found[1] - found[0])[[0, 1, 3]].max())
-    return SAME_WORDS.certificate(seed, 1, slack, _witness(drawn), dropped=SAME_TOKENS)
+    names = ("semantics moved by", "entity moved by", "position moved by")
+    moved = dict(zip(names, (found[1] - found[0])[[0, 1, 3]].tolist(), strict=True))
+    witness = {"length": len(words), "depths": len(drawn["patches"]), "ε": drawn["epsilon"]}
+    return SAME_WORDS.certificate(seed, 1, max(map(abs, moved.values())), witness | moved, dropped=SAME_TOKENS)
 
 
 def two_things(fit: float, places: np.ndarray, epsilon: float, words: str = "red car blue dog") -> Coupling:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from walking import MODES, PAPER, WIDTHS, Visit, chromium, walk_all
+from walking import CROSSED, MODES, PAPER, WIDTHS, Visit, chromium, walk_all
 from walking import settle as settled
 
 ROOT = Path(__file__).parents[2]
@@ -87,9 +87,8 @@ def visits(chromium_path, html, origin, pages) -> list[Visit]:
 @pytest.fixture(scope="session")
 def file_visits(chromium_path, html, pages) -> list[Visit]:
     """Every page straight from the disk, narrow and dark, wide and light; axe saw the same markup on ``visits``."""
-    settings = list(zip(WIDTHS[:2], reversed(MODES), strict=True))
     addresses = [((html / page).as_uri(), f"{page} from disk") for page in pages]
-    return walk_all(chromium_path, addresses, settings)
+    return walk_all(chromium_path, addresses, list(CROSSED))
 
 
 @pytest.fixture(scope="session")

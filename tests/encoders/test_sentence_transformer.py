@@ -94,6 +94,9 @@ def test_the_revision_is_the_content_of_all_that_is_read(part, saved, folder, tm
     before = _load(saved).revision
     assert _load(folder).revision == before
     (folder / "README.md").write_text("another description")
+    for beside in (".git/objects/pack.json", ".cache/huggingface/download/model.safetensors.metadata"):
+        (folder / beside).parent.mkdir(parents=True)
+        (folder / beside).write_text("written by git or a download, and not the model's")
     assert _load(folder).revision == before
     if part.endswith(".safetensors"):
         weights = load_file(folder / part)

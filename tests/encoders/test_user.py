@@ -232,6 +232,15 @@ def test_an_encoder_is_identified_by_what_its_module_declares(here):
     assert second.encode_text(["one"]).shape == (1, 22), "the module is run again"
 
 
+@pytest.mark.parametrize("told", ["", None, "2026-12"])
+def test_an_object_is_identified_by_a_revision_that_says_something(told, here):
+    code = LETTERS + f"class Kind:\n    name, revision, context_length = 'kind', {told!r}, None\n"
+    code += "    def encode_text(self, captions): return encode(captions)\n"
+    code += "    def count_truncated(self, captions): return 0\nkind = Kind()\n"
+    _write(here, code)
+    assert zoo.load_encoder("python:my_encoder:kind").identified == bool(told)
+
+
 @pytest.mark.parametrize("told", ["REVISION = 7", "FILES = 'weights.txt'", "FILES = ['absent']", "FILES = [3]"])
 def test_a_declaration_that_cannot_be_read_is_one_line(told, here):
     assert "FILES" in _error(_write(here, LETTERS + told + "\n"))

@@ -216,6 +216,11 @@ def test_a_damaged_cell_is_said_and_measured_again_and_the_damaged_file_is_kept(
         kept.add(two)
     assert read(out) == found | {two.key: two}
     assert (tmp_path / f"{out.name}.damaged").read_bytes() == damaged
+    out.write_bytes(again := FORMATS[suffix].write([*rows[:-1], rows[-1] | {"n": 1}]))
+    with opened(out) as kept:
+        kept.add(one)
+    assert (tmp_path / f"{out.name}.damaged").read_bytes() == damaged, "the first is not overwritten by the second"
+    assert (tmp_path / f"{out.name}.damaged.2").read_bytes() == again
 
 
 def change(row: dict, **changes) -> dict:

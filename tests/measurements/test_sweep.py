@@ -230,6 +230,9 @@ def test_pairs_that_are_one_point_for_unknown_words_are_counted(zoo, tmp_path, c
     zoo.towers["blind"] = replace(zoo.towers["blind"], unknown=unknown)
     sweep.sweep(["blind"], [str(data)])
     assert "blind does not know every word of 1 of 3 items" in caplog.text
+    zoo.towers["blind"] = replace(zoo.towers["blind"], unknown=lambda captions: 1 / 0)
+    failures = sweep.sweep(["blind"], [str(data)]).failures
+    assert "blind failed while it looked for unknown words: ZeroDivisionError" in str(failures)
 
 
 def test_the_traceback_of_a_failure_is_there_for_debugging(zoo, pairs, caplog):
